@@ -24,10 +24,10 @@ from starlette.testclient import TestClient
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import generator
-from steelyard.core.types import Case, Prompt, Response
+from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
-from steelyard.workbench.accounts.people import NewPerson, add_person, log_in
+from steelyard.workbench.accounts.people import NewPerson, Role, add_person, log_in
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.demo import demo_cases, start_project
@@ -165,18 +165,18 @@ def _fill(session: Session, num_planted: int, num_waiting: int, *, seed: int) ->
     """Make a project with finished items that have planted reviews, and as many items that wait as reviews do."""
     rules = PipelineRules(delivery_share=1.0, operations_share=1.0, review_gold_share=0.1)
     project = add_project(session, "project", ProjectSettings(rules=rules, seed=seed), by=None, at=0.0)
+    accounts: tuple[tuple[str, Role], ...] = (
+        ("delivery", "delivery"), ("other", "delivery"), ("administrator", "administrator")
+    )  # fmt: skip
     people = {
         name: add_person(session, NewPerson(name, role, f"password of {name}"), by=None, at=0.0).id
-        for name, role in (("delivery", "delivery"), ("other", "delivery"), ("administrator", "administrator"))
+        for name, role in accounts
     }
-    responses = tuple(Response(id=letter, messages=[{"role": "assistant", "content": letter}]) for letter in "abc")
+    responses = tuple(Response(id=letter, text=letter) for letter in "abc")
+    messages = (Message(role="user", content="What is it?"),)
     for batch, number in (("finished", num_planted), ("late", num_waiting)):
-        cases = [
-            Case(
-                prompt=Prompt(id=f"{batch} {place}", messages=[{"role": "user", "content": batch}]), responses=responses
-            )
-            for place in range(number)
-        ]
+        prompts = (Prompt(id=f"{batch} {place}", messages=messages) for place in range(number))
+        cases = [Case(prompt=prompt, responses=responses) for prompt in prompts]
         import_cases(session, project, cases, batch=batch, by=None, at=1.0)
     session.flush()
     at = 1_700_000_000.0

@@ -5,7 +5,7 @@ from sqlalchemy import select
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths
 from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
-from steelyard.workbench.pipeline.planted_reviews import as_waiting
+from steelyard.workbench.pipeline.planted_reviews import PlantedFacts, as_waiting, facts_of_planted
 from steelyard.workbench.storage.number_lists import is_among, next_item_numbers
 from steelyard.workbench.storage.tables import StoredItem, StoredPlantedReview, StoredProject
 from workbench_crew import Crew
@@ -84,7 +84,8 @@ def test_pages_of_somebody_to_whom_many_reviews_were_planted_are_read(new_sqlite
             StoredPlantedReview.__table__.insert(),
             [{key: getattr(row, key) for key in columns} | protests for row in rows],
         )
-        return {row.item_id: as_waiting(row) for row in rows}
+        facts = session.execute(facts_of_planted()).all()
+        return {row.item_id: as_waiting(PlantedFacts(*row)) for row in facts}
 
     planted = crew.database.write(plant)
     with crew.database.reading() as session:

@@ -4,6 +4,7 @@ Every figure is counted by the database in an index or from sums that answers ad
 does not grow with the texts, and hardly with the items.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any, get_args
@@ -136,12 +137,22 @@ def progress_figures(
     columns = (StoredItem.batch, StoredItem.category, StoredItem.state, is_rework)
     counts = select(*columns, func.count()).where(StoredItem.project_id == project.id).group_by(*columns)
     groups: list[Sequence[Any]] = list(session.execute(counts).all())
-    for item, *names, is_repeated in session.execute(
-        select(StoredItem.id, StoredItem.batch, StoredItem.category, is_rework).where(is_among(StoredItem.id, planted))
-    ).all():
-        review = planted[item]
-        batch = names[0] if review.planted.batch is None else review.planted.batch
-        groups += [(*names, "finished", is_repeated, -1), (batch, names[1], review.state, review.round > 1, 1)]
+    of_planted = Counter(
+        (
+            each.planted.item_batch,
+            each.planted.batch,
+            each.planted.category,
+            each.planted.round > 1,
+            each.state,
+            each.round > 1,
+        )
+        for each in planted.values()
+    )
+    for (item_batch, batch, category, was_repeated, state, is_repeated), number in of_planted.items():
+        groups += [
+            (item_batch, category, "finished", was_repeated, -number),
+            (batch, category, state, is_repeated, number),
+        ]
     days, people = _days(session, project.id, planted), _people(session, project.id)
     rounds, left = _rounds(session, project.id, planted), _answers_left(session, project.id, planted)
     total = _counted("", groups)

@@ -114,7 +114,7 @@ def disagreement_figures(
         else msgspec.structs.replace(
             row,
             item=review.number,
-            batch=row.batch if review.planted.batch is None else review.planted.batch,
+            batch=review.planted.batch,
             state=review.state,
             round=review.round,
         )

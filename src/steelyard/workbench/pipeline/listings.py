@@ -186,11 +186,6 @@ def answer_page(
     """
     waiting = [STATE_OF[layer] for layer in LAYERS if ROLE_OF[layer] == role]
     hidden = (item for item, review in planted.items() if review.state in waiting)
-    changed = {
-        key: msgspec.to_builtins(answer)
-        for review in planted.values()
-        for key, answer in answers_shown(review.planted).items()
-    }
     columns = (
         StoredAnswer.id,
         StoredItem.id,
@@ -225,11 +220,14 @@ def answer_page(
             ~is_among(StoredItem.id, hidden), ~(StoredTask.is_gold & is_among(StoredItem.id, planted))
         )
     page = _page(session, statement.order_by(StoredAnswer.id), AnswerNote, size)
+    reviews = [planted[row.item].planted.id for row in page.rows if row.item in planted]
+    if not reviews:
+        return page
+    stored = session.scalars(select(StoredPlantedReview).where(is_among(StoredPlantedReview.id, reviews)))
+    changed = {key: msgspec.to_builtins(answer) for review in stored for key, answer in answers_shown(review).items()}
     page = page._replace(
         rows=[replace(row, item=planted[row.item].number) if row.item in planted else row for row in page.rows]
     )
-    if not changed:
-        return page
     keys = select(StoredAnswer.id, StoredAnswer.task_id, StoredAnswer.stage, StoredAnswer.person_id).where(
         StoredAnswer.id.in_([row.id for row in page.rows])
     )

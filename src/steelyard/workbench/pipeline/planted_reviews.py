@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, Double, Select, bindparam, func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import LAYERS, Layer
@@ -31,8 +31,8 @@ from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.review_placement import (
     ROLE_OF,
     STATE_OF,
+    answers_sent_at,
     can_review,
-    has_answers_of,
     knows_item,
 )
 from steelyard.workbench.storage.audit_log import AuditEvent, record
@@ -51,10 +51,30 @@ _MOST_READY = 20
 _CHANGED_SHARE = 0.5
 
 
+class PlantedFacts(NamedTuple):
+    """What lists and figures read of a planted review and its item: not the texts, of which there may be thousands."""
+
+    id: int
+    item_id: int
+    round: int
+    layer: Layer
+    placed_at: float | None
+    number: int | None
+    batch: str
+    category: str
+    person_id: int | None
+    decision: str | None
+    at: float | None
+    seconds: float
+    is_drawn: bool
+    """Whether operations had drawn the item."""
+    item_batch: str
+
+
 class ShownReview(NamedTuple):
     """A planted review as its layer sees the item: its state and round, and since when it is in that state."""
 
-    planted: StoredPlantedReview
+    planted: PlantedFacts
     state: str
     round: int
     since: float
@@ -130,10 +150,10 @@ def retire_in_batch(session: Session, project: int, batch: str) -> None:
 
 def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage) -> list[StoredItem]:
     """Return a page of the items whose planted review waits for a person of a layer, as they are shown."""
-    statement = select(StoredItem, StoredPlantedReview).where(*_is_open(layer))
     place = QueuePlace(StoredPlantedReview.placed_at, SHOWN_NUMBER, SHOWN_BATCH)
-    rows = session.execute(page_of(statement, wanted, place), {"person": person}).all()
-    return [item_as_shown(item, as_waiting(planted)) for item, planted in map(tuple, rows)]
+    chosen = facts_of_planted().add_columns(StoredItem).where(*_is_open(layer))
+    rows = session.execute(page_of(chosen, wanted, place), {"person": person}).all()
+    return [item_as_shown(item, as_waiting(PlantedFacts(*facts))) for *facts, item in rows]
 
 
 def num_open_reviews(session: Session, person: int, role: str) -> int:
@@ -142,11 +162,14 @@ def num_open_reviews(session: Session, person: int, role: str) -> int:
     return sum(session.scalar(_num_open(layer), {"person": person}) or 0 for layer in layers)
 
 
-def shown_to(session: Session, project: int, person: int, role: str) -> dict[int, ShownReview]:
+def shown_to(
+    session: Session, project: int, person: int, role: str, *, number: int | None = None
+) -> dict[int, ShownReview]:
     """Return the planted reviews of a project that a person with a role sees, by item: those that wait, and decided.
 
     A decision seems to have moved the item as it would have moved one that waited: see `_as_decided`. Whoever has the
     answers of an item sees it as it is, and so does a researcher who is to rule on a truth that another one sent back.
+    ``number``: only those that are shown with it, or whose item has it; null for all.
     """
     shown: dict[int, ShownReview] = {}
     planted, visitor = StoredPlantedReview, bindparam("person")
@@ -154,19 +177,30 @@ def shown_to(session: Session, project: int, person: int, role: str) -> dict[int
     for layer in LAYERS:
         if ROLE_OF[layer] != role:
             continue
-        statement = select(planted).where(
+        chosen = facts_of_planted().where(
             planted.project_id == project,
-            planted.item_id == StoredItem.id,
             planted.layer == layer,
             *_IS_SHOWN,
-            ~has_answers_of(visitor),
+            StoredItem.changed_at > func.coalesce(answers_sent_at(project, visitor), -1.0),
             or_(planted.decision.is_(None), planted.person_id == visitor, ~is_known_to_rulers),
         )
-        rows = list(session.scalars(statement, {"person": person}))
+        if number is not None:
+            chosen = chosen.where(or_(planted.number == number, planted.item_id == number))
+        rows = [PlantedFacts(*row) for row in session.execute(chosen, {"person": person})]
         shown |= {each.item_id: as_waiting(each) for each in rows if each.decision is None}
         decided = [each for each in rows if each.decision is not None]
         shown |= {each.planted.item_id: each for each in _as_decided(session, project, decided)}
     return shown
+
+
+def facts_of_planted() -> Select:
+    """Select what `PlantedFacts` has of planted reviews with their items."""
+    planted, item, drawn = StoredPlantedReview, StoredItem, aliased(StoredReview)
+    is_drawn = (drawn.item_id == item.id) & (drawn.round == planted.round) & (drawn.layer == "operations")
+    columns: dict[str, Any] = {name: getattr(planted, name, None) for name in PlantedFacts._fields}
+    columns |= {"batch": SHOWN_BATCH, "category": item.category, "is_drawn": drawn.id.is_not(None)}
+    columns["item_batch"] = item.batch
+    return select(*columns.values()).join(item, planted.item_id == item.id).outerjoin(drawn, is_drawn)
 
 
 def items_by_number(planted: Mapping[int, ShownReview]) -> dict[int, int]:
@@ -184,14 +218,19 @@ def planted_with_number(session: Session, number: int) -> StoredPlantedReview | 
     return session.scalar(select(StoredPlantedReview).where(StoredPlantedReview.number == number))
 
 
-def as_waiting(planted: StoredPlantedReview) -> ShownReview:
+def as_waiting(planted: PlantedFacts) -> ShownReview:
     """Return a planted review as an item that waits for its layer."""
     assert planted.placed_at is not None, "it waits"
-    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
-    return ShownReview(planted, STATE_OF[layer], planted.round, planted.placed_at)
+    return ShownReview(planted, STATE_OF[planted.layer], planted.round, planted.placed_at)
 
 
-def _as_decided(session: Session, project: int, decided: Sequence[StoredPlantedReview]) -> list[ShownReview]:
+def review_shown(session: Session, planted: StoredPlantedReview) -> ShownReview:
+    """Return a planted review as an item that waits for its layer, from the row of it."""
+    chosen = facts_of_planted().where(StoredPlantedReview.id == planted.id)
+    return as_waiting(PlantedFacts(*session.execute(chosen).one()))
+
+
+def _as_decided(session: Session, project: int, decided: Sequence[PlantedFacts]) -> list[ShownReview]:
     """Return planted reviews as items that moved on by the decision.
 
     An accepted one waits for the next layer that had drawn its item, until that layer has decided on another one since
@@ -201,14 +240,6 @@ def _as_decided(session: Session, project: int, decided: Sequence[StoredPlantedR
     if not decided:
         return []
     validates = settings_of(session.get_one(StoredProject, project)).rules.validation
-    # By a subquery: databases limit the number of values in one statement.
-    planted_items = select(StoredPlantedReview.item_id).where(StoredPlantedReview.decision.is_not(None))
-    reviews = select(StoredReview.item_id, StoredReview.round).where(
-        StoredReview.project_id == project,
-        StoredReview.layer == "operations",
-        StoredReview.item_id.in_(planted_items),
-    )
-    drawn = {tuple(row) for row in session.execute(reviews)}
     oldest = select(func.min(StoredItem.changed_at)).where(StoredItem.project_id == project)
     # By state: the first moment of those that are in it, and the latest moment at which one left it.
     moments = {
@@ -239,8 +270,8 @@ def _as_decided(session: Session, project: int, decided: Sequence[StoredPlantedR
         if planted.decision == "rejected":
             states, round_shown = ["annotating"], planted.round + 1
         else:
-            later = LAYERS[LAYERS.index(planted.layer) + 1 :]  # pyright: ignore[reportArgumentType] - a Layer
-            drew = {"research": validates, "operations": (planted.item_id, planted.round) in drawn}
+            later = LAYERS[LAYERS.index(planted.layer) + 1 :]
+            drew = {"research": validates, "operations": planted.is_drawn}
             states, round_shown = [STATE_OF[layer] for layer in later if drew[layer]], planted.round
         state = next((state for state in states if is_in(state, planted.at)), "finished")
         shown.append(ShownReview(planted, state, round_shown, planted.at))
@@ -277,8 +308,7 @@ def open_in_batch(session: Session, project: int, batch: str, layer: Layer, pers
 def item_as_shown(item: StoredItem, shown: ShownReview) -> StoredItem:
     """Return an item, in no session, with what its planted review shows: number, batch, state, round and time."""
     values = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns}
-    batch = item.batch if shown.planted.batch is None else shown.planted.batch
-    values |= {"id": shown.number, "batch": batch}
+    values |= {"id": shown.number, "batch": shown.planted.batch}
     values |= {"state": shown.state, "round": shown.round, "changed_at": shown.since}
     return StoredItem(**values | ({"agreement": None} if shown.is_sent_back else {}))
 
@@ -288,7 +318,8 @@ def evidence_shown(session: Session, item: StoredItem, shown: ShownReview) -> li
 
     One that was sent back has no answers at first, and then the true ones.
     """
-    evidence, planted = evidence_of(session, [item])[item.id], shown.planted
+    evidence = evidence_of(session, [item])[item.id]
+    planted = session.get_one(StoredPlantedReview, shown.planted.id)
     if shown.is_sent_back:
         return [TaskEvidence(each.task) for each in evidence]
     if planted.changed is None or planted.decision == "rejected":

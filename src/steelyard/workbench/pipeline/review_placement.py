@@ -14,7 +14,7 @@ from math import ceil
 from typing import Any
 
 from numpy.random import Generator
-from sqlalchemy import BindParameter, ColumnElement, exists, func, or_, select
+from sqlalchemy import BindParameter, ColumnElement, ScalarSelect, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
@@ -190,8 +190,18 @@ def has_answers_of(person: InstrumentedAttribute[int] | BindParameter[int]) -> C
     Who has exported the finished items since it became one has them, and everybody has those of a released item.
     """
     event = aliased(StoredEvent)
+    sent = select(event.id).where(*_is_sent(event, StoredItem.project_id, person), event.at >= StoredItem.changed_at)
+    return sent.correlate_except(event).exists()
+
+
+def answers_sent_at(project: int, person: BindParameter[int]) -> ScalarSelect[float]:
+    """Return the latest moment at which a person was sent the finished items of a project: see `has_answers_of`."""
+    event = aliased(StoredEvent)
+    return select(func.max(event.at)).where(*_is_sent(event, project, person)).scalar_subquery()
+
+
+def _is_sent(
+    event: Any, project: int | InstrumentedAttribute[int], person: InstrumentedAttribute[int] | BindParameter[int]
+) -> tuple[ColumnElement[bool], ...]:
     is_sent = or_(event.action == "released", (event.action == "exported") & (event.person_id == person))
-    of_project = event.subject == "project", event.subject_id == StoredItem.project_id
-    return (
-        select(event.id).where(*of_project, is_sent, event.at >= StoredItem.changed_at).correlate_except(event).exists()
-    )
+    return event.subject == "project", event.subject_id == project, is_sent

@@ -28,7 +28,6 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.gold_tasks import gold_from_finished
 from steelyard.workbench.pipeline.item_states import lock_item, move, retire_tasks
 from steelyard.workbench.pipeline.planted_reviews import (
-    as_waiting,
     decide_planted,
     decisions_shown,
     evidence_shown,
@@ -42,6 +41,7 @@ from steelyard.workbench.pipeline.planted_reviews import (
     remarks_shown,
     retire_in_batch,
     retire_reviews,
+    review_shown,
     shown_to,
 )
 from steelyard.workbench.pipeline.projects import (
@@ -55,7 +55,6 @@ from steelyard.workbench.pipeline.projects import (
 )
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.storage.audit_log import AuditEvent, record
-from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredEvent,
@@ -113,7 +112,11 @@ def item_for(session: Session, number: int, person: int, states: Sequence[str]) 
     if stored is not None:
         return stored
     planted = _planted_for(session, number, person, states)
-    return None if planted is None else item_as_shown(session.get_one(StoredItem, planted.item_id), as_waiting(planted))
+    return (
+        None
+        if planted is None
+        else item_as_shown(session.get_one(StoredItem, planted.item_id), review_shown(session, planted))
+    )
 
 
 class ReviewedItem(NamedTuple):
@@ -138,7 +141,7 @@ def reviewed_item(session: Session, number: int, person: int, states: Sequence[s
     decisions = decisions_on(session, stored)
     if planted is None:
         return ReviewedItem(shown, evidence_of(session, [stored])[number], decisions, None)
-    evidence = evidence_shown(session, stored, as_waiting(planted))
+    evidence = evidence_shown(session, stored, review_shown(session, planted))
     return ReviewedItem(shown, evidence, decisions_shown(planted, decisions), remarks_shown(session, planted))
 
 
@@ -249,11 +252,9 @@ def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgres
         numbers.setdefault((project, batch), {})[state] = number
     for project in {project for project, _ in numbers}:
         planted = shown_to(session, project, person, ROLE_OF[layer])
-        batches = select(StoredItem.id, StoredItem.batch).where(is_among(StoredItem.id, planted))
-        for item, batch in session.execute(batches):
-            review = planted[item]
-            numbers[project, batch]["finished"] -= 1
-            states = numbers.setdefault((project, batch if review.planted.batch is None else review.planted.batch), {})
+        for review in planted.values():
+            numbers[project, review.planted.item_batch]["finished"] -= 1
+            states = numbers.setdefault((project, review.planted.batch), {})
             states[review.state] = states.get(review.state, 0) + 1
     return [
         BatchProgress(

@@ -21,7 +21,12 @@ from steelyard.workbench.figures.figure_plots import (
     reliability_plot,
 )
 from steelyard.workbench.figures.hard_items import FEWEST_ITEMS, LEVEL, disagreement_figures
-from steelyard.workbench.pipeline.planted_reviews import as_waiting, item_with_number, planted_with_number, shown_to
+from steelyard.workbench.pipeline.planted_reviews import (
+    item_with_number,
+    planted_with_number,
+    review_shown,
+    shown_to,
+)
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.routes.manage import project_of
@@ -122,11 +127,11 @@ def item_page(request: Request, visitor: PeopleObserver, project: RowNumber, ite
     """Show an item with all answers to its present tasks, to be read."""
     with database_of(request).reading() as session:
         row = project_of(session, project)
-        planted = shown_to(session, row.id, visitor.person, visitor.role)
+        planted = shown_to(session, row.id, visitor.person, visitor.role, number=item)
         # Who reviews nothing sees what the layer sees, and that it is planted.
         review = None if visitor.role in ROLE_OF.values() else planted_with_number(session, item)
         if review is not None:
-            planted = {review.item_id: as_waiting(review)}
+            planted = {review.item_id: review_shown(session, review)}
         stored = session.get(StoredItem, item_with_number(planted, item) or -1)
         if stored is None or stored.project_id != row.id:
             raise HTTPException(404)

@@ -320,7 +320,7 @@ class StoredPlantedReview(WorkbenchTable):
     __table_args__ = (
         UniqueConstraint("item_id", "round", "layer"),
         UniqueConstraint("number"),
-        Index("ix_planted_reviews_open", "project_id", "layer", "decision", "placed_at"),
+        Index("ix_planted_reviews_open", "layer", "decision", "placed_at", "project_id"),
     )
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))

@@ -32,6 +32,7 @@ from steelyard.workbench.storage.tables import (
     StoredGuideline,
     StoredItem,
     StoredPerson,
+    StoredPlantedReview,
     StoredRemark,
     StoredTask,
 )
@@ -159,7 +160,7 @@ def item_panels(
     for item in stored:
         if (review := planted.get(item.id)) is not None:
             evidence[item.id] = evidence_shown(session, item, review)
-            remarks[item.id] = remarks_shown(session, review.planted)
+            remarks[item.id] = remarks_shown(session, session.get_one(StoredPlantedReview, review.planted.id))
     talk, catalogues = _talk_about(session, evidence, remarks), catalogues_of(settings)
     views: dict[int, ItemPanels] = {}
     for item in stored:

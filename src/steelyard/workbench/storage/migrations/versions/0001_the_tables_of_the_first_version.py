@@ -185,7 +185,7 @@ def _create_reviews() -> None:
         refers="item_id -> items, person_id -> people, project_id -> projects, ruled_by -> people",
         unique=("item_id round layer", "number"),
     )
-    op.create_index("ix_planted_reviews_open", "planted_reviews", ["project_id", "layer", "decision", "placed_at"])
+    op.create_index("ix_planted_reviews_open", "planted_reviews", ["layer", "decision", "placed_at", "project_id"])
     _create(
         "adjudication_times", _columns(_NUMBER, "project_id item_id person_id"), _columns(sa.String(20), "stage"),
         _columns(sa.Double(), "seconds at"), refers="item_id -> items, person_id -> people, project_id -> projects",
