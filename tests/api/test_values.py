@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pyarrow
 import pytest
 from hypothesis import given
 
 import steelyard as sy
 from parallel_cases import parallel_cases
+from steelyard.core.errors import RecordError
 from steelyard.io.cases import write_cases
 from strategies import case, cases, judgment
 
@@ -98,6 +100,26 @@ def test_rows_of_pairs_become_a_case_for_each_prompt_and_come_back():
         assert [len(one.responses) for one in read] == [3, 2]
         assert read.to_pairs(texts=True) == rows
     assert sy.Cases(Dataset(pyarrow.Table.from_pylist(rows), [2]))[0].prompt.messages[0].content == "How?"
+
+
+def test_rows_may_hold_values_of_numpy_and_bytes_of_text():
+    row = {"prompt": "问".encode(), "responses": np.array(["甲", "乙"]), "scores": np.array([1, 2.5])}
+    named = {"prompt_column": "prompt", "response_column": "responses", "rating_column": "scores"}
+    (one,) = sy.convert([row], **named).cases
+    assert one.prompt.messages[0].content == "问"
+    assert [(response.text, rating.value) for response, rating in zip(one.responses, one.ratings, strict=True)] == [
+        ("甲", 1),
+        ("乙", 2.5),
+    ]
+    (voted,) = sy.convert([{"prompt": "q", "response_a": "x", "response_b": "y", "winner": np.int64(2)}]).cases
+    assert voted.judgments[0].verdict == "right"
+
+
+@pytest.mark.parametrize(("value", "problem"), [("a\ud83d", "half of a character"), (object(), "type object")])
+def test_a_value_that_a_file_could_not_hold_is_refused_with_its_row(value, problem):
+    rows = [{"prompt": "q", "chosen": "x", "rejected": "y"}, {"prompt": "q", "chosen": value, "rejected": "y"}]
+    with pytest.raises(RecordError, match=rf":2: .*{problem}"):
+        sy.convert(rows)
 
 
 def test_pairs_are_those_across_tiers_where_none_are_listed():

@@ -8,11 +8,13 @@ import html
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload, runtime_checkable
 
 import msgspec
+import numpy as np
 
 from steelyard.api.wording import in_python
 from steelyard.core.checks import check_case
@@ -264,17 +266,47 @@ def rows_of(source: Iterable[object] | TableLike) -> list[JsonObject]:
     import pyarrow
 
     if isinstance(source, ArrowStream):
-        return pyarrow.table(source).to_pylist()
-    if isinstance(source, ArrowDataset):
+        items: Iterable[object] = pyarrow.table(source).to_pylist()
+    elif isinstance(source, ArrowDataset):
         # The table of a dataset holds all of its rows, its Arrow format those that are selected.
-        return source.with_format("arrow")[:].to_pylist()
+        items = source.with_format("arrow")[:].to_pylist()
+    else:
+        items = source
     rows: list[JsonObject] = []
-    for number, row in enumerate(source, 1):
+    for number, row in enumerate(items, 1):
         if not isinstance(row, Mapping):
             allowed = "cases, or rows with named fields"
             raise RecordError(f"a value of type {type(row).__name__}", where=Place(_NAME, number), allowed=allowed)
-        rows.append({str(key): value for key, value in row.items()})
+        try:
+            rows.append({str(key): _plain(value) for key, value in row.items()})
+        except UnicodeEncodeError as error:
+            half = f"half of a character (\\u{ord(error.object[error.start]):04x}, a surrogate without its pair)"
+            raise RecordError(half, where=Place(_NAME, number), do="write the whole character, or remove it") from error
+        except TypeError as error:
+            allowed = "texts, numbers, lists, dictionaries, null"
+            raise RecordError(str(error), where=Place(_NAME, number), allowed=allowed) from error
     return rows
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell without values of numpy and without bytes of text.
+
+    Raises UnicodeEncodeError for a surrogate, and TypeError for a value that JSON cannot hold.
+    """
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    elif isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    elif isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    elif isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    elif not isinstance(value, int | float | None):
+        msgspec.json.encode(value)
+    return value
 
 
 def _cases_of_rows(rows: Sequence[JsonObject]) -> tuple[Case, ...]:
