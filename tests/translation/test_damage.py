@@ -449,6 +449,8 @@ def test_a_lost_or_added_negation_is_found(source, text, language):
         ("Do you cook rice?", "Bạn có nấu cơm không?", "vi"),
         ("That is their house.", "Sa se kay pa yo.", "ht"),
         ("Why cant he go", "Warum kann er nicht gehen", "de"),
+        ("Write some jokes that I can use.", "어떤 농담을 하면 좋을지 말해봐.", "ko"),
+        ("No one knows that.", "아무도 그걸 모른다.", "ko"),
         ("He refused to pay.", "他不愿付钱。", "zh"),
         ("Not only cats but also dogs came.", "Auch Hunde und Katzen kamen.", "de"),
         ("He accidentally broke it.", "他不小心弄坏了它。", "zh"),
