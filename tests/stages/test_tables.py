@@ -75,6 +75,14 @@ def test_rows_of_one_prompt_join_under_every_spelling_of_its_language():
     assert [(case.prompt.language, len(case.judgments)) for case in cases] == [("zh", 5), ("zh-Hant", 1)]
 
 
+def test_a_person_is_one_with_a_blank_and_in_another_unicode_form():
+    row = {"prompt": "q", "response_a": "x", "response_b": "y", "winner": "A"}
+    (case,), _ = read(
+        [row | {"annotator": name} for name in ("Jos\u00e9", "Jose\u0301", "Jos\u00e9 ", " ", "jos\u00e9")]
+    )
+    assert [vote.judge for vote in case.judgments] == ["José"] * 3 + ["unknown", "josé"]
+
+
 def test_who_judged_pairs_is_read_or_counted():
     rows = [
         {"prompt": "q", "chosen": "x", "rejected": "y", "annotator": "甲"},

@@ -104,9 +104,12 @@ def test_what_is_left_out_or_joined_is_counted():
     }
 
 
-@pytest.mark.parametrize("broken", [[{"role": "user"}], [3]])
-def test_what_is_no_conversation_is_named(broken):
-    with pytest.raises(RecordError, match=r"^f\.jsonl:1 at conversation_b: 'conversation_b' is neither"):
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [([{"role": "user"}], "turn 1 of 'conversation_b' has no text"), ([3], "'conversation_b' is neither")],
+)
+def test_what_is_no_conversation_is_named(broken, problem):
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1 at conversation_b: {problem}"):
         read("chatbot_arena", ROW | {"conversation_b": broken})
 
 

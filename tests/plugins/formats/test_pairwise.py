@@ -352,6 +352,13 @@ def test_bare_transcripts_are_recognised_and_left_by_trl():
     assert not build("formats", "hh_rlhf").matches({"chosen": "q", "rejected": "r"})
 
 
+def test_answers_that_begin_with_the_prompt_are_counted_and_kept():
+    row = {"prompt": "Human: q\nAssistant:", "chosen": "Human: q\nAssistant: a", "rejected": "Human: q\nAssistant: b"}
+    assert parts(row) == ([row["prompt"]], [row["chosen"], row["rejected"]])
+    assert read("trl", row)[1] == {"answers that both begin with the whole prompt": 1}
+    assert read("trl", row | {"rejected": "b"})[1] == {}
+
+
 @pytest.mark.parametrize(
     ("turn", "problem"),
     [

@@ -33,7 +33,9 @@ def test_fields_are_read_or_what_is_wrong_is_said():
 
 def test_turns_are_texts_or_turns():
     assert turns_of("x", ROW.place, "k", role="user") == (Message(role="user", content="x"),)
-    for broken in (3, [], [{"role": "user"}], ["x"]):
+    with pytest.raises(RecordError, match="f:2 at k: turn 1 of 'k' has no text"):
+        turns_of([{"role": "user"}], ROW.place, "k", role="user")
+    for broken in (3, [], ["x"]):
         with pytest.raises(RecordError, match="f:2 at k: 'k' is neither a text nor turns"):
             turns_of(broken, ROW.place, "k", role="user")
 

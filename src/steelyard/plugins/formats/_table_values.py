@@ -1,5 +1,6 @@
 """The values of a row of a table: its prompt, answers and evidence, by the roles of its columns."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -238,7 +239,9 @@ class TableColumns(NamedTuple):
             return None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise RecordError(f"{value!r} is not a name", where=row.at(column or ""), allowed="a text or a number")
-        return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+        # One person stays one: with a blank at the end, or in the decomposed form of a Mac.
+        text = unicodedata.normalize("NFC", value).strip() if isinstance(value, str) else ""
+        return text or None if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def table_names(value: str | tuple[str, ...] | None) -> tuple[str, ...]:

@@ -125,6 +125,12 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
         if all(replies) and all(answer[: len(prompt)] == prompt for answer in answers):
             warnings["prompts repeated in both answers, left out there"] += 1
             answers = replies
+        elif all(len(part) == 1 for part in (prompt, *answers)):
+            # The answer of a model for code may repeat its prompt: the texts stay.
+            texts = [answer[0].content for answer in answers]
+            warnings["answers that both begin with the whole prompt"] += all(
+                text.startswith(prompt[0].content) and prompt[0].content for text in texts
+            )
         turns = PairTurns(prompt, *answers)
     return ParsedPair(turns, {})
 

@@ -5,7 +5,7 @@ item: as it was settled, or with one task changed into a wrong answer (`TaskKind
 waits, and after the decision like one that moved on by it. It is a row of a table of its own: what counts items,
 reviews, answers or hours reads it only for those to whom it is shown (`shown_to`). Everybody with the role of its layer
 sees it in place of its item, with a number and a batch of its own (`review_placement`): a colleague who has worked on
-the item has the same lists, and only its text tells. Only those who have not are asked to decide.
+the item has the same lists, and only its text tells. Only those who have not get it to decide.
 """
 
 import time
