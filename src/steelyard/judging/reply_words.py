@@ -66,7 +66,11 @@ _CLOSE = re.compile(
 )
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _BLOCK_QUOTE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-_QUOTED = re.compile(r'"[^"\n]*"|“[^“”]*”|「[^「」]*」|『[^『』]*』|«[^«»]*»|`[^`\n]*`')  # fmt: skip
+# English, German, Polish and Swedish, Hebrew, Japanese, French and Danish quotation marks, and single ones.
+_QUOTED = re.compile(
+    r"""\"[^"\n]*"|“[^“”]*”|„[^„“”\n]*[“”]|”[^“”„\n]*”|״[^״\n]*״|「[^「」]*」|『[^『』]*』|«[^«»]*»|»[^«»\n]*«"""
+    r"""|`[^`\n]*`|‘[^‘’\n]*’|‚[^‚‘’\n]*[‘’]|(?<!\w)'[^'\n]*'(?!\w)"""
+)
 _LONE_MARK = re.compile(r"\W*(?:output\s*)?\w{1,2}\W*", re.IGNORECASE)
 _REFUSED = re.compile(
     r"""
