@@ -16,8 +16,9 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""What JSON writes otherwise than other notations: texts, which end before a sign of JSON alone, bare words, comments,
-and a comma at the end of a list."""
+"""What other notations than JSON allow: texts that end before a sign of JSON alone, bare words, comments, and a comma
+at the end of a list."""
+_ESCAPED = {"\\'": "'", '"': '\\"', "\\": ""}
 _WORDS = {"None": "null", "True": "true", "False": "false", "null": "null", "true": "true", "false": "false"}
 _WORK_PER_CHARACTER = 20
 """The decoder's work for each character of a reply, beyond which JSON is no longer sought: it bounds the time."""
@@ -47,8 +48,7 @@ def json_values(text: str, key: str) -> JsonReading:
     Other quotation marks and other notations (single quotation marks, bare words, comments) count where JSON gives
     nothing. An object without an end counts as far as it goes.
     """
-    for spelling in (lambda: text, lambda: text.translate(_CURLY), lambda: _as_json(text.translate(_ANGLED))):
-        candidate = spelling()
+    for candidate in (text, text.translate(_CURLY), _as_json(text.translate(_ANGLED))):
         blocks = _whole_objects(candidate, key) or _cut_object(candidate, key)
         if blocks:
             return JsonReading(candidate, blocks)
@@ -80,11 +80,7 @@ def _json_token(match: re.Match[str]) -> str:
     # A text that was cut off stays without an end.
     end = '"' if len(match[0]) > 1 and match[0].endswith(match["quote"]) else ""
     inner = match[0][1 : len(match[0]) - len(end)]
-    return '"' + re.sub(r"""\\.|\\$|["]""", _escaped, inner, flags=re.DOTALL) + end
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return {"\\'": "'", '"': '\\"', "\\": ""}.get(match[0], match[0])
+    return '"' + re.sub(r"""\\.|\\$|["]""", lambda sign: _ESCAPED.get(sign[0], sign[0]), inner, flags=re.DOTALL) + end
 
 
 def _whole_objects(text: str, key: str) -> list[JsonBlock]:
