@@ -48,7 +48,8 @@ class Annotator:
 
     def _project(self, session, num_cases, texts, prompt):
         settings = ProjectSettings(rules=PipelineRules(gold_share=0), tasks=self.tasks)
-        project = add_project(session, f"project {next(names)}", settings, by=None, at=NOON)
+        # As long a name as a project can have, without a place to break it.
+        project = add_project(session, f"project {next(names)}".ljust(200, "x"), settings, by=None, at=NOON)
         cases = [
             Case(
                 prompt=Prompt(
