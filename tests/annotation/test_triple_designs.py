@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import combinations
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -117,3 +118,12 @@ def test_every_remaining_pair_is_compared_and_whole_tasks_stay(data):
         assert pairs_of(tasks[before : before + 1]) - pairs_of(tasks[:before])
     # Never more tasks than the design had.
     assert len(plan.added) <= len(plan.retiring)
+
+
+def test_a_discard_among_many_responses_is_planned_at_once():
+    """It is planned while an answer is stored, and everybody waits: looking at every triple for each new task took 5 s."""
+    design = [tuple(f"r{place}" for place in triple) for triple in covering_triples(90)]
+    begun = process_time()
+    plan = replan(design, {"r7"})
+    assert process_time() - begun < 3
+    assert pairs_of([*(design[place] for place in plan.staying), *plan.added]) == pairs_of([plan.remaining])

@@ -5,7 +5,7 @@ triples. A response that people take out leaves its design with gaps, which as f
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from functools import cache
 from itertools import combinations, count
 from typing import Literal, NamedTuple
@@ -75,14 +75,23 @@ def replan(design: Sequence[Sequence[str]], discarded: Container[str]) -> Replan
 
 
 def _best_task(
-    remaining: Sequence[str], open_pairs: Container[frozenset[str]], num_shown: Counter[str]
+    remaining: Sequence[str], open_pairs: Collection[frozenset[str]], num_shown: Counter[str]
 ) -> tuple[str, ...]:
+    place = {response: number for number, response in enumerate(remaining)}
+    # Only tasks with an open pair: all of them, for hundreds of responses, are millions.
+    tasks = {
+        tuple(sorted({*pair, third}, key=place.__getitem__))
+        for pair in open_pairs
+        for third in remaining
+        if third not in pair or len(remaining) == 2
+    }
+
     def merit(task: tuple[str, ...]) -> tuple[int, int]:
         num_open = sum(frozenset(pair) in open_pairs for pair in combinations(task, 2))
         return num_open, -sum(num_shown[response] for response in task)
 
     # The first of equals: the plan depends on nothing but the design.
-    return max(combinations(remaining, min(3, len(remaining))), key=merit)
+    return max(sorted(tasks, key=lambda task: [place[response] for response in task]), key=merit)
 
 
 @cache
