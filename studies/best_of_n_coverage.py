@@ -1,13 +1,15 @@
 """Coverage of best-of-N curves from gold values of few prompts and a proxy on all, and the level of their tests.
 
-Run: python studies/best_of_n_coverage.py [--samples 400] [--resamples 400]
-(prints the table in docs/log/evaluation.md)
+Run: python studies/best_of_n_coverage.py [--samples 400] [--resamples 400] [--losses]
+(prints the tables in docs/log/evaluation.md)
 
 400 prompts of eight responses are drawn anew for each sample, and 30 or 100 of them have gold values. The truth is the
 curve of 200,000 prompts. ``rise``: scores with an error; ``fall``: the gold value falls with the square of high scores;
 ``null``: scores without a relation to gold, where every rise or fall is a false alarm; ``ratings``: the gold values of
 ``rise`` as whole numbers from 1 to 5. The proxy is 5 times the gold value plus an error, ``good`` or ``poor``, that
 grows with the score; ``within`` adds a constant to each prompt, so that it compares the responses to one prompt only.
+
+With ``losses``, all prompts have gold values, and the losses of every N from the peak of the sample are covered or not.
 """
 
 from typing import Annotated, NamedTuple
@@ -16,9 +18,10 @@ import numpy as np
 import typer
 
 from steelyard.core.numerics import generator
-from steelyard.evaluation.best_of_n import budgets_from_one, curve_table
+from steelyard.evaluation.best_of_n import budgets_from_one, curve_table, draw_curves, estimate_curve
 from steelyard.evaluation.best_of_n_powered import estimate_powered, powered_tables
 from steelyard.evaluation.candidates import CandidateColumns
+from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 from steelyard.statistics.intervals import UNBOUNDED, Scale
 
@@ -56,11 +59,41 @@ def draw(random: np.random.Generator, num_prompts: int, relation: str, quality: 
     return Values(score, gold, proxy)
 
 
+def cover_losses(samples: int, resamples: int) -> None:
+    """Print how often the interval of a loss contains it, by N: of the samples whose peak is at another N."""
+    for relation in ("fall", "rise", "null"):
+        of_truth = draw(generator(99, "truth"), NUM_OF_TRUTH, relation, "good")
+        owner = np.repeat(np.arange(NUM_OF_TRUTH), NUM_RESPONSES)
+        arrays = of_truth.score.ravel(), of_truth.gold.ravel()
+        truth = curve_table(owner, *arrays, NUM_OF_TRUTH, budgets=BUDGETS).chosen.mean(axis=0)
+        for number in (60, 200):
+            labels = tuple(Label(f"p{place}", Cell("all")) for place in range(number))
+            covered, total = np.zeros((2, len(BUDGETS)))
+            for sample in range(samples):
+                values = draw(generator(sample, "sample", str(number)), number, relation, "good")
+                arrays = np.repeat(np.arange(number), NUM_RESPONSES), values.score.ravel(), values.gold.ravel()
+                table = curve_table(*arrays, number, budgets=BUDGETS)
+                blocks = draw_blocks(labels, num_resamples=resamples, seed=sample)
+                curve = estimate_curve(draw_curves(blocks, table), table)
+                top = BUDGETS.index(curve.peak.n)
+                for place, point in enumerate(curve.points):
+                    if point.loss is not None and point.loss.low is not None and point.loss.high is not None:
+                        covered[place] += point.loss.low <= truth[top] - truth[place] <= point.loss.high
+                        total[place] += 1
+            shares = (f"{100 * a / b:.1f}" if b > samples / 5 else "-" for a, b in zip(covered, total, strict=True))
+            print("|", " | ".join((relation, str(number), *shares)), "|", flush=True)
+
+
 def main(
     samples: Annotated[int, typer.Option(help="The number of samples of a line.")] = 400,
     resamples: Annotated[int, typer.Option(help="The number of bootstrap resamples.")] = 400,
+    *,
+    losses: Annotated[bool, typer.Option(help="Whether to cover the losses from the peak.")] = False,
 ) -> None:
     """Print a line for each relation, proxy and number of prompts with gold values."""
+    if losses:
+        cover_losses(samples, resamples)
+        return
     labels = tuple(Label(f"p{place}", Cell("all")) for place in range(NUM_PROMPTS))
     prompt = np.repeat(np.arange(NUM_PROMPTS), NUM_RESPONSES)
     nothing = np.full(prompt.size, np.nan)

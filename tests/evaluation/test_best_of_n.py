@@ -21,7 +21,7 @@ from steelyard.evaluation.best_of_n import (
 )
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
-from steelyard.statistics.intervals import Evidence
+from steelyard.statistics.intervals import Evidence, difference
 
 few = st.sampled_from([-1.0, 0.0, 0.5])
 responses = st.lists(st.tuples(few, st.floats(-3, 3)), min_size=1, max_size=8)
@@ -141,6 +141,20 @@ def test_a_loss_that_is_significant_after_correction_has_an_interval_above_zero(
     significant = [point.loss for point in curve.points if point.p is not None and point.p < 0.05]
     assert len(significant) > 100
     assert all(loss.low > 0 for loss in significant)
+
+
+def test_the_lower_end_of_a_loss_allows_for_the_selection_of_the_peak():
+    table = CurveTable((1, 2, 3), np.array([[0.0, 1.0, 0.9], [0.0, 1.0, 0.9]] * 15), np.ones((30, 3)))
+    drawn = draw_curves(blocks_of(30), table)
+    even = DrawnCurve(drawn.chosen.point, np.array([[0.0, 1.0, 0.9], [0.0, 1.2, 0.7]] * 50))
+    # The third place is the peak of half of the resamples, 0.3 above its value on the data: 0.15 in the mean.
+    uneven = even._replace(resampled=np.array([[0.0, 1.0, 0.9], [0.0, 1.0, 1.2]] * 50))
+    for curve, gain in ((even, 0.1), (uneven, 0.15)):
+        loss = estimate_curve(drawn._replace(chosen=curve), table).points[2].loss
+        gap = curve.resampled[:, 1] - curve.resampled[:, 2]
+        plain = difference(0.1, gap, 30, drawn.evidence, discordance=0.1, largest=0.1).estimate
+        assert loss.low == pytest.approx(plain.low - gain)
+        assert loss.high == pytest.approx(plain.high)
 
 
 def test_the_corrected_p_is_that_of_the_largest_of_all_pairs_one_by_one():

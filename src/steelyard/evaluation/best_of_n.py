@@ -7,7 +7,8 @@ one at place i (from 0) is the highest of the N drawn with probability C(i, N - 
 All points of a curve are of the same prompts and the same resamples, so that they can be compared. A curve that rises
 and then falls shows over-optimisation: the scores reward what the gold values do not (Gao, Schulman and Hilton, 2022).
 The drop after the peak is tested by the largest of all drops between two points in the recentred resamples: this
-corrects for the number of points tested, and for the peak being the largest of them.
+corrects for the number of points tested, and for the peak being the largest of them. The lower end of the interval of
+a loss is moved by what the peak gains because it is selected, which is the gain of each resample's peak over the data.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from math import ceil, log
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Record
@@ -262,6 +264,10 @@ def estimate_curve(draws: CurveDraws, table: CurveTable, scale: Scale = UNBOUNDE
     tolerance = _ROUNDING * max(1e-300, float(np.ptp(table.oracle)) if table.oracle.size else 0.0)
     top = first_peak(chosen.point, tolerance)
     p_values = drop_p_values(chosen, top, evidence, tolerance)
+    # The peak is the highest place of the sample, and so higher there than in truth: the resamples show by how much.
+    tops = chosen.resampled.argmax(axis=1)
+    gain = chosen.resampled[np.arange(len(tops)), tops] - chosen.point[tops]
+    selection = max(0.0, float(gain.mean())) if len(tops) else 0.0
     distance = np.abs(table.chosen[:, [top]] - table.chosen)
     # Of neighbouring N the differences are small: the range of other N would widen their intervals.
     largest, discordance = distance.max(axis=0, initial=0.0), distance.mean(axis=0)
@@ -279,6 +285,8 @@ def estimate_curve(draws: CurveDraws, table: CurveTable, scale: Scale = UNBOUNDE
             ).estimate
             if evidence.units < UNBOUNDED.fewest:
                 loss = loss.without_interval(f"an interval needs {UNBOUNDED.fewest} prompts")
+            elif loss.low is not None:
+                loss = replace(loss, low=loss.low - selection)
         points.append(
             BestOfNPoint(
                 n=budget,
