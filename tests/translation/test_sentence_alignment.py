@@ -50,6 +50,8 @@ def test_a_short_sentence_is_missing_where_the_bench_rarely_joins_any():
     longer = source.replace("I waved.", "I waved to her.")
     assert missing(longer, target) == ["I waved to her."]
     assert missing(longer, target, OFTEN_JOINED) == []
+    never_joined = replace(RARELY_JOINED, joined=0.0)
+    assert missing(longer, target, never_joined) == ["I waved to her."], "a large bench's rate, rounded"
 
 
 def test_a_sentence_of_numbers_alone_is_missing_where_the_translation_has_none_of_them():

@@ -68,7 +68,8 @@ def check_sentences(pair: PassagePair, usual: TranslationLengths) -> Iterator[Da
 
 def _join_cost(usual: TranslationLengths) -> float:
     """Return the cost of two sentences that are one in the translation, by their rate in the bench."""
-    return _JOINED if usual.joined is None else min(max(-log(usual.joined), _JOINED), _RAREST)
+    # The rate of a large bench is rounded to 0.
+    return _JOINED if usual.joined is None else max(-log(max(usual.joined, exp(-_RAREST))), _JOINED)
 
 
 def align_sentences(pair: PassagePair, usual: TranslationLengths) -> list[Bead]:
