@@ -18,13 +18,15 @@ from sqlalchemy import delete, select, text, update
 
 from steelyard.annotation.pipeline import LAYERS
 from steelyard.statistics.intervals import Estimate
+from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
 from steelyard.workbench.pipeline.alignment import QueuePage
 from steelyard.workbench.pipeline.disputes import evidence_of, letters_of
-from steelyard.workbench.pipeline.planted_reviews import shown_to, spoil_task
+from steelyard.workbench.pipeline.planted_reviews import shown_to
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, case_of, import_cases
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF, place_review
+from steelyard.workbench.pipeline.review_preparation import spoil_task
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -321,6 +323,24 @@ def test_number_batch_state_and_place_in_the_queue_tell_no_planted_review(new_sq
     }
     for name, values in told.items():
         assert abs(separation(values[inner], are_planted[inner])) < 3, f"{name} tells planted reviews from others"
+
+
+def test_managers_open_the_number_of_a_planted_review_and_see_what_it_is(new_sqlite):
+    crew, item, number, _ = planted_world(new_sqlite(), "delivery", is_changed=True)
+    crew.database.write(
+        lambda session: add_person(session, NewPerson("manager", "administrator", PASSWORD), by=None, at=0.0)
+    )
+    app = application(crew.database, Options(hosts=("testserver",)))
+    manager, reviewer = crew.visit(app, "manager", PASSWORD), crew.visit(app, "delivery 5", PASSWORD)
+    shown = manager.get(f"/progress/1/items/{number}")
+    assert shown.status_code == 200
+    for words in ("Planted review", "Delivery", f'/progress/1/items/{item}"', "one task has a wrong answer"):
+        assert words in shown.text
+    assert "Planted review" not in manager.get(f"/progress/1/items/{item}").text
+    assert "Planted review" not in reviewer.get(f"/progress/1/items/{number}").text
+    # Another layer sees the item, and nothing under that number.
+    other = crew.visit(app, "operations 7", PASSWORD)
+    assert [other.get(f"/progress/1/items/{each}").status_code for each in (item, number)] == [200, 404]
 
 
 def test_a_planted_review_is_seen_from_its_moment_on(new_sqlite):

@@ -19,13 +19,12 @@ from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
 from steelyard.workbench.pipeline.planted_reviews import (
-    SpoiledTask,
     evidence_shown,
     review_shown,
     shown_to,
-    spoil_task,
 )
 from steelyard.workbench.pipeline.projects import import_cases
+from steelyard.workbench.pipeline.review_preparation import SpoiledTask, spoil_task
 from steelyard.workbench.pipeline.reviewing import (
     Verdict,
     batches_of,

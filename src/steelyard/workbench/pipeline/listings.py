@@ -19,10 +19,10 @@ from steelyard.workbench.pipeline.planted_reviews import (
     SHOWN_BATCH,
     SHOWN_NUMBER,
     ShownReview,
-    answers_shown,
 )
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
+from steelyard.workbench.pipeline.review_preparation import answers_shown
 from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAnswer,

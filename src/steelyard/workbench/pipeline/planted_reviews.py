@@ -5,7 +5,7 @@ item: as it was settled, or with one task changed into a wrong answer (`TaskKind
 waits, and after the decision like one that moved on by it. It is a row of a table of its own: what counts items,
 reviews, answers or hours reads it only for those to whom it is shown (`shown_to`). Everybody with the role of its layer
 sees it in place of its item, with a number and a batch of its own (`review_placement`): a colleague who has worked on
-the item has the same lists, and only its text tells. Only those who have not get it to decide.
+the item has the same lists, and only its text tells. Only those who have not decide on it.
 """
 
 import time
@@ -15,26 +15,20 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import msgspec
 from sqlalchemy import ColumnElement, Double, Select, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import LAYERS, Layer
-from steelyard.annotation.task_kinds import Catalogues, kind_named
-from steelyard.core.numerics import generator
-from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import QueuePage, QueuePlace, checked_text, page_of
-from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
-from steelyard.workbench.pipeline.projects import ProjectSettings, count_states, settings_of
-from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
+from steelyard.workbench.pipeline.projects import count_states, settings_of
 from steelyard.workbench.pipeline.review_placement import (
     ROLE_OF,
     STATE_OF,
     answers_sent_at,
-    can_review,
     knows_item,
 )
+from steelyard.workbench.pipeline.review_preparation import answers_shown
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.figure_tables import StoredGateResult
 from steelyard.workbench.storage.tables import (
@@ -46,13 +40,9 @@ from steelyard.workbench.storage.tables import (
     StoredReview,
 )
 
-_MOST_READY = 20
-"""Planted reviews of a layer that lie ready: each time, the one comes that is most like the item before it."""
-_CHANGED_SHARE = 0.5
-
 
 class PlantedFacts(NamedTuple):
-    """What lists and figures read of a planted review and its item: not the texts, of which there may be thousands."""
+    """What lists and figures read of a planted review and its item, without the texts."""
 
     id: int
     item_id: int
@@ -92,48 +82,6 @@ class ShownReview(NamedTuple):
 
 NOTHING_PLANTED: Mapping[int, ShownReview] = MappingProxyType({})
 """What a reader sees to whom no planted review is shown: every item as it is."""
-
-
-class SpoiledTask(Record, frozen=True, kw_only=True):
-    """A task of a planted review as it is shown: the wrong answers of its people, by number, and the settled one."""
-
-    task: int
-    answers: dict[str, TaskAnswer] = {}  # noqa: RUF012 - msgspec copies it
-    proposals: dict[str, TaskAnswer] = {}  # noqa: RUF012
-    settled: TaskAnswer | None = None
-
-
-def prepare_reviews(session: Session, project: StoredProject, items: Sequence[StoredItem]) -> int:
-    """Make planted reviews of items that have just been finished, as far as the layers need some. Returns their number.
-
-    Items with a task on which its people differ, and that nobody settled, have no truth. Delivery and operations get
-    items that they had not drawn: others were in their queue before.
-    """
-    settings = settings_of(project)
-    if not settings.rules.review_gold_share:
-        return 0
-    drawn_shares: dict[Layer, float] = {
-        "delivery": settings.rules.delivery_share,
-        "operations": settings.rules.operations_share,
-    }
-    checked: dict[Layer, float] = {**drawn_shares, "research": float(settings.rules.validation)}
-    room = {layer: _MOST_READY - _num_ready(session, project.id, layer) for layer in LAYERS if checked[layer]}
-    if not any(number > 0 for number in room.values()):
-        return 0
-    evidence, number = evidence_of(session, items), 0
-    for item in items:
-        if not evidence[item.id] or any(each.is_open for each in evidence[item.id]):
-            continue
-        # Those first that have the fewest. One review of an item, in one layer: nobody meets the item in two ways.
-        for layer in sorted(LAYERS, key=lambda layer: -room.get(layer, 0)):
-            is_new = checked[layer] == 1 or not _had_drawn(session, item, layer)
-            if room.get(layer, 0) > 0 and is_new and _is_unknown(session, item, layer):
-                made = _prepared(item, evidence[item.id], layer, settings)
-                session.add_all(made)
-                room[layer], number = room[layer] - len(made), number + len(made)
-                break
-    session.flush()
-    return number
 
 
 def retire_reviews(session: Session, items: Sequence[int]) -> None:
@@ -339,19 +287,6 @@ def decisions_shown(planted: StoredPlantedReview, decisions: Sequence[StoredRevi
     return [each for each in decisions if each.round < planted.round or each.layer in before]
 
 
-def answers_shown(planted: StoredPlantedReview) -> dict[tuple[int, str, int | None], TaskAnswer]:
-    """Return the changed answers of a planted review by task, stage and person; those that settled have no person."""
-    if planted.changed is None:
-        return {}
-    spoiled = msgspec.convert(planted.changed, SpoiledTask)
-    changed: dict[tuple[int, str, int | None], TaskAnswer] = {}
-    for stage, answers in (("annotation", spoiled.answers), ("proposal", spoiled.proposals)):
-        changed |= {(spoiled.task, stage, int(person)): answer for person, answer in answers.items()}
-    if spoiled.settled is not None:
-        changed[spoiled.task, "settled", None] = spoiled.settled
-    return changed
-
-
 def remarks_shown(session: Session, planted: StoredPlantedReview) -> list[tuple[int, str]]:
     """Return person and text of the remarks on an item up to when it came to the layer, and of those made since."""
     moves = select(StoredEvent.at, StoredEvent.detail).where(
@@ -426,95 +361,3 @@ def _open_of_number(layer: Layer, *, locks: bool) -> Select[StoredPlantedReview]
     if not locks:
         return statement
     return statement.with_for_update(of=StoredPlantedReview).execution_options(populate_existing=True)
-
-
-def _num_ready(session: Session, project: int, layer: Layer) -> int:
-    planted = StoredPlantedReview
-    ready = select(func.count()).where(
-        planted.project_id == project,
-        planted.layer == layer,
-        planted.decision.is_(None),
-        planted.placed_at.is_(None),
-        planted.is_retired.is_(False),
-    )
-    return session.scalar(ready) or 0
-
-
-def _had_drawn(session: Session, item: StoredItem, layer: Layer) -> bool:
-    drawn = select(StoredReview.id).where(StoredReview.item_id == item.id, StoredReview.layer == layer)
-    return session.scalar(drawn.limit(1)) is not None
-
-
-def _is_unknown(session: Session, item: StoredItem, layer: Layer) -> bool:
-    """Tell whether somebody of a layer does not know an item, and it has no planted review of this round yet."""
-    known = select(StoredItem.id).where(StoredItem.id == item.id, can_review(layer))
-    planted = select(StoredPlantedReview.id).where(
-        StoredPlantedReview.item_id == item.id,
-        StoredPlantedReview.round == item.round,
-    )
-    return session.scalar(known) is not None and session.scalar(planted) is None
-
-
-def _prepared(
-    item: StoredItem, evidence: Sequence[TaskEvidence], layer: Layer, settings: ProjectSettings
-) -> list[StoredPlantedReview]:
-    """Return the planted review of an item for a layer; none where a wrong answer is drawn and cannot be made."""
-    rng = generator(settings.seed, "planted review", item.id, item.round, LAYERS.index(layer))
-    changed = None
-    if rng.random() < _CHANGED_SHARE:
-        catalogues = catalogues_of(settings)
-        order = [evidence[place] for place in rng.permutation(len(evidence))]
-        changed = next(
-            (spoiled for each in order if (spoiled := spoil_task(each, catalogues, settings.seed)) is not None), None
-        )
-        if changed is None:
-            return []
-    return [
-        StoredPlantedReview(
-            project_id=item.project_id,
-            item_id=item.id,
-            round=item.round,
-            layer=layer,
-            changed=None if changed is None else msgspec.to_builtins(changed),
-            remarks=[],
-        )
-    ]
-
-
-def spoil_task(evidence: TaskEvidence, catalogues: Catalogues, seed: int) -> SpoiledTask | None:
-    """Return a task with a wrong answer: all its people give it, or it was settled; null where none is clearly wrong.
-
-    Nobody may have given it: what a person said before a dispute was settled is not clearly wrong.
-    """
-    task = evidence.task
-    kind = kind_named(task.kind)
-
-    def falsified(answer: TaskAnswer) -> TaskAnswer | None:
-        # The same draw for everybody: people who agreed agree on what is shown.
-        return kind.falsify(answer, catalogues, generator(seed, "wrong answer", task.id))
-
-    if evidence.settled is not None:
-        agreeing = {
-            str(person): answer
-            for person, answer in evidence.proposals.items()
-            if are_alike(task, [evidence.settled, answer])
-        }
-        proposals = {person: wrong for person, answer in agreeing.items() if (wrong := falsified(answer)) is not None}
-        settled, answers = falsified(evidence.settled), {}
-        shown = [settled, *proposals.values()]
-        is_whole = len(proposals) == len(agreeing)
-    else:
-        drawn = {str(person): falsified(answer) for person, answer in evidence.answers.items()}
-        answers = {person: wrong for person, wrong in drawn.items() if wrong is not None}
-        settled, proposals = None, {}
-        shown = list(answers.values())
-        is_whole = len(answers) == len(evidence.answers)
-    wrong_answers = [wrong for wrong in shown if wrong is not None]
-    if not is_whole or not wrong_answers or len(wrong_answers) != len(shown) or not are_alike(task, wrong_answers):
-        return None
-    true = [*evidence.answers.values(), *([] if evidence.settled is None else [evidence.settled])]
-    if any(are_alike(task, [wrong, answer]) for wrong in wrong_answers for answer in true):
-        return None
-    if any(kind.contradictions(wrong, task.responses) for wrong in wrong_answers):
-        return None
-    return SpoiledTask(task=task.id, answers=answers, proposals=proposals, settled=settled)

@@ -36,7 +36,6 @@ from steelyard.workbench.pipeline.planted_reviews import (
     open_review,
     open_reviews,
     planted_with_number,
-    prepare_reviews,
     remark_on,
     remarks_shown,
     retire_in_batch,
@@ -54,6 +53,7 @@ from steelyard.workbench.pipeline.projects import (
     task_of,
 )
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
+from steelyard.workbench.pipeline.review_preparation import prepare_reviews
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
