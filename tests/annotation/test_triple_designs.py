@@ -121,7 +121,7 @@ def test_every_remaining_pair_is_compared_and_whole_tasks_stay(data):
 
 
 def test_a_discard_among_many_responses_is_planned_at_once():
-    """It is planned while an answer is stored, and everybody waits: looking at every triple for each new task took 5 s."""
+    """It is planned while an answer is stored, and everybody waits: to look at all triples for each task took 5 s."""
     design = [tuple(f"r{place}" for place in triple) for triple in covering_triples(90)]
     begun = process_time()
     plan = replan(design, {"r7"})
