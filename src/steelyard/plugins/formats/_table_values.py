@@ -206,11 +206,11 @@ class TableColumns(NamedTuple):
         rated = next((name for name in _RATING_KEYS if is_number(fields.get(name))), None) if not self.ratings else None
         turns = turns_of(fields[text] if text else item, row.place, key, role="assistant")
         value = Row(row.place, {"author": fields[model] if author is None and model else author})
-        rating = None if rated is None else -float(fields[rated]) if rated == "rank" else float(fields[rated])
+        number_of_object = None if rated is None else 0.0 - fields[rated] if rated == "rank" else float(fields[rated])
         return AnswerCell(
             turns,
             self._name(value, "author"),
-            self._number(row, number) if rating is None else rating,
+            self._number(row, number) if number_of_object is None else number_of_object,
             dimension=rated,
             meta={name: field for name, field in fields.items() if name not in (text, model, rated)} or None,
         )

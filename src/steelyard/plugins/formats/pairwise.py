@@ -121,10 +121,10 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
         prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
         sides = zip(decoded_turns([row.value.get(key) for key in SIDES]), SIDES, strict=True)
         answers = [turns_of(side, row.place, key, role="assistant") for side, key in sides]
-        replies = [answer[len(prompt) :] for answer in answers]
-        if all(replies) and all(answer[: len(prompt)] == prompt for answer in answers):
+        rests = [answer[len(prompt) :] for answer in answers]
+        if all(rests) and all(answer[: len(prompt)] == prompt for answer in answers):
             warnings["prompts repeated in both answers, left out there"] += 1
-            answers = replies
+            answers = rests
         elif all(len(part) == 1 for part in (prompt, *answers)):
             # The answer of a model for code may repeat its prompt: the texts stay.
             texts = [answer[0].content for answer in answers]
