@@ -196,12 +196,17 @@ def _is_ranking(value: Any) -> bool:
 
 
 def _dimension(question: str, response: str) -> str:
-    """Return the rest of the question's name without the response's, or without the number or letter at its end."""
-    end = _END.search(response)
-    if end and response not in question and question.endswith(end[1]):
-        return question.removesuffix(end[1]).rstrip("-_ .") or question
+    """Return the rest of the question's name without the response's."""
+    if response not in question:
+        return _without_end(question, response)
     before, _, after = question.partition(response)
     return "-".join(part for part in (before.strip("-_ ."), after.strip("-_ .")) if part) or question
+
+
+def _without_end(question: str, response: str) -> str:
+    """Return the question's name without the number or letter that the response's name ends in, too."""
+    end = _END.search(response)
+    return (question.removesuffix(end[1]).rstrip("-_ .") if end else "") or question
 
 
 _ARGILLA = ToolFormat(
@@ -270,7 +275,7 @@ def _label_studio_evidence(
                 if result.type == "rating" and is_number(result.value.get("rating")) and len(result.targets) == 1:
                     judge, kind, task = result.source
                     target, value = result.targets[0], result.value["rating"]
-                    dimension = _dimension(task, target) if task else "rating"
+                    dimension = _without_end(task, target) if task else "rating"
                     ratings.append(Rating(response=target, rater=judge, kind=kind, dimension=dimension, value=value))
                 elif (comparisons := list(_judgments(result, names))) or result.type in ("pairwise", "ranker"):
                     judgments += comparisons
