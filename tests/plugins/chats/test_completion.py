@@ -54,7 +54,7 @@ def test_a_content_of_parts_is_the_text_of_its_text_parts():
 
 def test_a_body_without_a_completion_is_shown_and_an_error_is_asked_for_again():
     error = {"error": {"message": "配额已用完", "code": 429}}
-    assert '"配额已用完"' in read(error).detail
+    assert read(error).detail == 'error: {"error": {"message": "配额已用完", "code": 429}}'
     assert is_empty(error)
     assert is_empty(completion("so far", "abort"))
     assert not is_empty({"detail": "no such field"})

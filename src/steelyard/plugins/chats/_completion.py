@@ -96,7 +96,7 @@ def is_empty(body: Any, *, keeps_empty: bool = False) -> bool:
     try:
         completion = msgspec.convert(body, _Completion)
     except msgspec.ValidationError:
-        return isinstance(body, dict) and bool(body.get("error"))
+        return _is_error(body)
     if not completion.choices or completion.choices[0].end in _INTERRUPTED:
         return True
     return not keeps_empty and _is_silent(completion.choices[0]) and not _has_reasoned(completion.choices[0])
@@ -110,7 +110,8 @@ def read_completion(request: Request, body: Any, *, keeps_empty: bool = False) -
     try:
         completion = msgspec.convert(body, _Completion)
     except msgspec.ValidationError as error:
-        detail = f"malformed: {error}: {json.dumps(body, ensure_ascii=False)[:_LONGEST_BODY]}"
+        problem = "error" if _is_error(body) else f"malformed: {error}"
+        detail = f"{problem}: {json.dumps(body, ensure_ascii=False)[:_LONGEST_BODY]}"
         return Reply(request=request.id, failure="failed", detail=detail)
     usage = _usage(completion.usage, request.question)
     reply = Reply(
@@ -219,6 +220,11 @@ def _failure(choice: _Choice, usage: _Usage, max_tokens: int) -> tuple[Failure |
     if (length := len(choice.message.text or "")) > _LONGEST_TOKEN * (max_tokens + 1):
         return "failed", f"too_large: {length:,} characters for {max_tokens} tokens"
     return None, None
+
+
+def _is_error(body: Any) -> bool:
+    """Return whether a body that is no completion tells of a fault of the server."""
+    return isinstance(body, dict) and bool(body.get("error"))
 
 
 def _is_silent(choice: _Choice) -> bool:
