@@ -94,5 +94,13 @@ def test_few_prompts_have_no_value():
     assert found.exact_match.macro.value == 1.0
 
 
+def test_a_category_without_a_label_is_left_out():
+    # Prompts of both categories alternate.
+    votes, labels = [SAME, SWAPPED] * 30, [[0, 0, 0], [-1, -1, -1]] * 30
+    found = estimate(prompts(votes, labels), ("chat", "code"))
+    assert found.groups == ("chat",)
+    assert found.exact_match.macro.value == 1.0
+
+
 def test_nothing_labelled_has_no_value():
     assert estimate(prompts([SWAPPED] * 30, [[-1, -1, -1]] * 30)) is None

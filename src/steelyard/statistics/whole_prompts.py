@@ -69,23 +69,26 @@ class WholePrompts(NamedTuple):
 def right_prompts(blocks: Blocks, answered: Sequence[AnsweredPrompts]) -> WholePrompts | None:
     """Estimate the share of prompts without a wrong label; null with few prompts.
 
-    A category with few prompts has the phi of all categories and no value of its own.
+    A category with few prompts has the phi of all categories and no value of its own; one without a label is left out.
     """
     prompt = np.concatenate([np.zeros(0, np.int64), *(part.prompt for part in answered)])
     if len(prompt) < FEWEST_PROMPTS:
         return None
     grouping = by_category(blocks)
-    chosen, group = np.unique(grouping.group[prompt], return_inverse=True)
-    number = np.bincount(group)
     labelled = np.concatenate([(part.label >= 0).any(axis=1) for part in answered]).astype(np.float64)
+    chosen = np.unique(grouping.group[prompt[labelled > 0]])
+    is_in = np.isin(grouping.group[prompt], chosen)
+    if is_in.sum() < FEWEST_PROMPTS:
+        return None
+    group = np.searchsorted(chosen, grouping.group[prompt[is_in]])
+    number = np.bincount(group)
     right = np.concatenate([part.is_right for part in answered]) * labelled
     chances = np.concatenate([chances_of_right(part) for part in answered]) * labelled[:, None]
     split = np.concatenate([_contradiction(part.votes) for part in answered])
     expected = np.concatenate([expected_contradiction(part.among) for part in answered])
-    columns = [np.ones(len(prompt)), labelled, right, split, *expected.T, *chances.T]
-    sums = add_up(blocks, Terms(prompt, group, columns), len(chosen))
-    if not sums.point[:, 1].all():
-        return None
+    table = np.column_stack([np.ones(len(prompt)), labelled, right, split, expected, chances])[is_in]
+    prompt, labelled = prompt[is_in], labelled[is_in]
+    sums = add_up(blocks, Terms(prompt, group, [*table.T]), len(chosen))
     curves = sums.point[:, _NUM_SUMS : _NUM_SUMS + len(_PHI)] / sums.point[:, :1]
     curves = curves, sums.point[:, _NUM_SUMS + len(_PHI) :] / sums.point[:, 1:2]
     tables = [_by_group(part, number < FEWEST_PROMPTS) for part in sums]
