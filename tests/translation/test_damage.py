@@ -118,7 +118,10 @@ def test_the_identified_language_decides_within_a_script():
     assert kinds(SOURCE, RIGHT["es"], "es", languages=spanish) == set()
 
 
-@each(("language", "identified"), [("ms", "id"), ("id", "ms"), ("no", "da"), ("hr", "sr"), ("tl", "ceb"), ("af", "nl")])
+@each(
+    ("language", "identified"),
+    [("ms", "id"), ("id", "ms"), ("no", "da"), ("hr", "sr"), ("tl", "ceb"), ("af", "nl"), ("ht", "eo"), ("it", "vec")],
+)
 def test_languages_that_are_hard_to_tell_apart_are_not_findings(language, identified):
     text = "Sungai itu panjangnya 250 km dan mengalir melalui tiga negara."
     assert "wrong_language" not in kinds(SOURCE, text, language, languages=(TargetLanguage(identified, 0.99, None),))

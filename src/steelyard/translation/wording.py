@@ -33,7 +33,7 @@ _ALIKE = (
     {"ms", "id", "jv", "su", "min", "ban", "mad"}, {"no", "nn", "nb", "da"}, {"sr", "hr", "bs", "sh", "sl"},
     {"cs", "sk"}, {"gl", "pt"}, {"ca", "oc"}, {"af", "nl"}, {"bg", "mk"}, {"tl", "ceb", "ilo", "war", "pam"},
     {"zh", "yue", "wuu"}, {"qu", "ay"}, {"hi", "mr", "ne", "bh", "mai", "sa"}, {"fa", "prs", "tg"}, {"az", "tr"},
-    {"ht", "fr"},
+    {"ht", "fr"}, {"ht", "eo"}, {"it", "vec", "lmo", "pms", "nap", "scn", "co"},
 )  # fmt: skip
 """Languages that identification confuses: a text of one is never a finding in another, nor words that both have."""
 _SURE, _LIKELY = 0.9, 0.5
