@@ -20,7 +20,7 @@ from steelyard.stages.resolve import resolve
 from steelyard.workbench.accounts.people import erase_person
 from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.results.release_bench import BenchCounts, rank_cases
+from steelyard.workbench.results.release_bench import ReleaseCounts, rank_cases
 from steelyard.workbench.results.releases import files_of, make_release, release_file, releases_of
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.release_tables import StoredRelease, StoredReleasePart
@@ -266,20 +266,27 @@ def test_a_release_that_is_cut_is_refused_and_named_as_incomplete(worked, tmp_pa
 
 @pytest.mark.parametrize("subset", ["open", 'a "quoted" \\ name', "数学\n\x7f"])
 def test_the_subsets_of_a_release_are_those_of_its_cases(subset):
-    counts = BenchCounts()
+    counts = ReleaseCounts()
     for name in (subset, None, None, "other"):
         counts.add(case(subset=name, ranking=(("a",), ("b",))))
-    text = counts.bench_file(name="P", version="1", files={"cases.jsonl": "0a"})
+    text = counts.bench_file(name="P", release="1", files={"cases.jsonl": "0a"})
     assert tomllib.loads(text) == {
         "name": "P", "version": "1", "measures": ["accuracy", "exact_match"], "default_subset": "other 2",
         "subsets": {subset: 1, "other": 1, "other 2": 2}, "files": {"cases.jsonl": "0a"},
     }  # fmt: skip
 
 
+def test_people_who_align_a_judgment_are_counted_one_by_one():
+    joint = msgspec.structs.replace(judgment("a>b", judge="aligned"), meta={"people": ["a1", "a2"]})
+    counts = ReleaseCounts()
+    counts.add(case("x", "ab", [joint, judgment("a>b", judge="a2"), judgment("a>b", kind="llm")]))
+    assert counts.facts(release="1", at="now", evidence="aligned", sha256="0a")["judges"] == "2"
+
+
 def test_cases_that_order_nothing_are_no_bench():
-    counts = BenchCounts()
+    counts = ReleaseCounts()
     counts.add(case(ranking=(("a", "b"),)))
-    assert counts.bench_file(name="P", version="1", files={}) is None
+    assert counts.bench_file(name="P", release="1", files={}) is None
 
 
 def test_what_people_decided_comes_before_the_imported_order():

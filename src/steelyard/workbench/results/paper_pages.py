@@ -40,6 +40,10 @@ def paper_pages(figures: PaperFigures) -> dict[str, str]:
     return pages
 
 
+CARDS = {"README.md": "en", "README.zh.md": "zh"}
+"""The files of a release's card, with their languages."""
+
+
 def release_card(
     figures: PaperFigures, facts: Mapping[str, str], languages: Mapping[str, int], language: str, *, is_bench: bool
 ) -> str:
@@ -50,7 +54,7 @@ def release_card(
     """
     texts = _texts("card", language)
     values = {"project": figures.project, **facts}
-    counts = ", ".join(f"{name or texts['no language']} {number:,}" for name, number in languages.items())
+    counts = ", ".join(f"{name or texts['no language']} {number:,}" for name, number in sorted(languages.items()))
     parts = [f"# {escape_markdown(texts['head'].format(**values))}", texts["about"], f"## {texts['contents']}"]
     parts += [texts["counts"].format(**values), texts["languages"].format(counts=escape_markdown(counts))]
     parts += [texts["files"].format(**values), texts["missing"], f"## {texts['use']}", texts["commands"]]

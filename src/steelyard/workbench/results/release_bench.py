@@ -1,4 +1,4 @@
-"""A release as a benchmark: its cases ranked by what people decided, and the ``bench.toml`` beside them.
+"""A release as a benchmark: its cases ranked by what people decided, their counts, and ``bench.toml`` beside them.
 
 The headline is the mean of accuracy and exact match over the subsets, each a plain mean over first-tier categories, as
 in CheemsBench. The file holds the number of prompts of each subset and the hash of the cases, so that an evaluation
@@ -9,6 +9,7 @@ answers, which an export of what they decided lacks.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from itertools import count
 from typing import Any
 
@@ -21,7 +22,9 @@ from steelyard.evaluation.bench_pairs import lay_out_pairs
 from steelyard.evaluation.columns import bench_columns, join_bench
 from steelyard.evaluation.people_answers import people_errors
 from steelyard.ranking.judgment_table import Only, edges_of, judgment_table
+from steelyard.ranking.pairs import pairs_of
 from steelyard.ranking.tiers import ranking_of, tiers_of
+from steelyard.report.items import is_simulated
 from steelyard.statistics.bootstrap import draw_layout
 from steelyard.statistics.stated_label_error import StatedLabelError, StatedMeans
 
@@ -68,20 +71,66 @@ def state_label_error(cases: Iterable[Case], files: dict[str, str]) -> StatedLab
     )
 
 
-class BenchCounts:
-    """The counts of a benchmark's cases by subset, gathered while the cases pass."""
+class ReleaseCounts:
+    """What a release has, gathered while its cases pass; ``numbers`` of prompts, responses, pairs, judgments, ratings.
+
+    ``people`` are those whose judgments it has, also where several gave one together.
+    """
 
     def __init__(self) -> None:
+        self.numbers: Counter[str] = Counter()
+        self.categories: Counter[str] = Counter()
+        self.languages: Counter[str] = Counter()
+        self.people: set[str] = set()
+        self.evidence: set[str] = set()
+        self.is_simulated = False
         self._by_subset: Counter[str | None] = Counter()
         self._num_comparable = 0
 
+    def counted(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """Yield the cases while they are counted."""
+        for case in cases:
+            self.add(case)
+            yield case
+
     def add(self, case: Case) -> None:
         """Count a case; it is comparable if it orders two responses."""
+        self.numbers.update(
+            prompts=1,
+            responses=len(case.responses),
+            pairs=len(pairs_of(case)) if case.ranking is not None or case.pairs is not None else 0,
+            judgments=len(case.judgments),
+            ratings=len(case.ratings),
+        )
+        self.categories[case.prompt.category[0] if case.prompt.category else ""] += 1
+        self.languages[case.prompt.language or ""] += 1
+        self.people.update(
+            person
+            for judgment in case.judgments
+            if judgment.kind == "human"
+            for person in (judgment.meta or {}).get("people") or [judgment.judge]
+        )
+        self.evidence |= {str(case.meta.get("evidence", ""))} - {""}
+        self.is_simulated = self.is_simulated or is_simulated(case)
         self._by_subset[case.prompt.subset or None] += 1
         self._num_comparable += len(case.ranking or ()) > 1 or bool(case.pairs)
 
+    def facts(self, *, release: str, at: str, evidence: str, sha256: str) -> dict[str, str]:
+        """Return the values of the sentences of the card."""
+        return {
+            "release": release,
+            "date": at,
+            "software": f"steelyard {version('steelyard')}",
+            "evidence": evidence,
+            "items": f"{self.numbers['prompts']:,}",
+            "judgments": f"{self.numbers['judgments']:,}",
+            "ratings": f"{self.numbers['ratings']:,}",
+            "judges": f"{len(self.people):,}",
+            "sha256": sha256,
+        }
+
     def bench_file(
-        self, *, name: str, version: str, files: dict[str, str], label_error: StatedLabelError | None = None
+        self, *, name: str, release: str, files: dict[str, str], label_error: StatedLabelError | None = None
     ) -> str | None:
         """Return the content of ``bench.toml``; null if no case orders two responses: nothing could be evaluated.
 
@@ -91,7 +140,7 @@ class BenchCounts:
             return None
         rest = self._name_of_rest() if None in self._by_subset else None
         subsets = {rest if subset is None else subset: n for subset, n in self._by_subset.items()}
-        settings: JsonObject = {"name": name, "version": version, "measures": list(_MEASURES)}
+        settings: JsonObject = {"name": name, "version": release, "measures": list(_MEASURES)}
         settings |= {} if rest is None else {"default_subset": rest}
         lines = [
             "# These cases as a benchmark, which `steelyard evaluate` reads from this folder (docs/formats.md).",

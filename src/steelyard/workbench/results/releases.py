@@ -8,7 +8,6 @@ The manifest has the SHA-256 of every file, the versions of the guidelines, the 
 import hashlib
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,13 +19,13 @@ from sqlalchemy.orm import Session
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.names import name_key
-from steelyard.core.types import Case, JsonObject, Record
+from steelyard.core.types import JsonObject, Record
 from steelyard.evaluation.benches import BENCH_FILE
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.results.paper_figures import PaperFigures, paper_figures
-from steelyard.workbench.results.paper_pages import paper_pages, release_card
-from steelyard.workbench.results.release_bench import BenchCounts, rank_cases, state_label_error
+from steelyard.workbench.results.paper_pages import CARDS, paper_pages, release_card
+from steelyard.workbench.results.release_bench import ReleaseCounts, rank_cases, state_label_error
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
@@ -107,14 +106,12 @@ def make_release(
         figures = paper_figures(session, row, at=at)
         guidelines = _guidelines(session, project)
         person = None if by is None else session.get_one(StoredPerson, by).pseudonym
-        counts: Counter[tuple[str, str]] = Counter()
-        judges: set[str] = set()
-        bench = BenchCounts()
+        counts = ReleaseCounts()
         cases = rank_cases(export_cases(session, row, evidence=evidence))
-        content = _content(_counted(cases, counts, judges, bench), figures)
-        listed = {CASES: content.files[CASES].sha256}
-        label_error = state_label_error(rank_cases(export_cases(session, row, evidence="both")), listed)
-    if not counts["all", "items"]:
+        content = _content(map(encode_case, counts.counted(cases)), figures)
+        files = {CASES: content.files[CASES].sha256}
+        label_error = state_label_error(rank_cases(export_cases(session, row, evidence="both")), files)
+    if not counts.numbers["prompts"]:
         problem = f"no item of the project {figures.project!r} is finished"
         raise RefusedError(problem, words="nothing finished", where="project", do="release it later")
     manifest = ReleaseManifest(
@@ -128,18 +125,21 @@ def make_release(
         seed=figures.settings.seed,
         settings=msgspec.to_builtins(figures.settings),
         guidelines=guidelines,
-        items=counts["all", "items"],
-        items_by_language=_by(counts, "language"),
-        items_by_category=_by(counts, "category"),
-        judgments=counts["all", "judgments"],
-        ratings=counts["all", "ratings"],
-        judges=len(judges),
+        items=counts.numbers["prompts"],
+        items_by_language=dict(sorted(counts.languages.items())),
+        items_by_category=dict(sorted(counts.categories.items())),
+        judgments=counts.numbers["judgments"],
+        ratings=counts.numbers["ratings"],
+        judges=len(counts.people),
         files={},
     )
-    table = bench.bench_file(name=figures.project, version=name, files=listed, label_error=label_error)
+    table = counts.bench_file(name=figures.project, release=name, files=files, label_error=label_error)
     if table is not None:
         _add_file(content, BENCH_FILE, [table.encode()])
-    content = _with_cards(content, manifest, figures)
+    facts = counts.facts(release=name, at=manifest.exported_at, evidence=evidence, sha256=files[CASES])
+    for path, language in CARDS.items():
+        card = release_card(figures, facts, counts.languages, language, is_bench=table is not None)
+        _add_file(content, path, [card.encode()])
     manifest = msgspec.structs.replace(manifest, files=content.files)
     return database.write(lambda session: _store(session, project, content, manifest, by=by, at=at))
 
@@ -182,56 +182,11 @@ def _check_free(session: Session, project: StoredProject, name: str) -> None:
         raise RefusedError(problem, words="taken", values={"name": taken}, where="name", do=do)
 
 
-def _counted(
-    cases: Iterable[Case], counts: Counter[tuple[str, str]], judges: set[str], bench: BenchCounts
-) -> Iterator[bytes]:
-    """Yield the lines of cases while they are counted."""
-    for case in cases:
-        bench.add(case)
-        counts["all", "items"] += 1
-        counts["all", "judgments"] += len(case.judgments)
-        counts["all", "ratings"] += len(case.ratings)
-        counts["language", case.prompt.language or ""] += 1
-        counts["category", case.prompt.category[0] if case.prompt.category else ""] += 1
-        judges.update(each.judge for each in case.judgments if each.kind == "human")
-        yield encode_case(case)
-
-
-def _by(counts: Counter[tuple[str, str]], group: str) -> dict[str, int]:
-    return {name: number for (of_group, name), number in sorted(counts.items()) if of_group == group}
-
-
 def _content(lines: Iterable[bytes], figures: PaperFigures) -> _Content:
     content = _Content({}, {})
     _add_file(content, CASES, lines)
     for path, text in paper_pages(figures).items():
         _add_file(content, path, [text.encode()])
-    return content
-
-
-def _with_cards(content: _Content, manifest: ReleaseManifest, figures: PaperFigures) -> _Content:
-    """Return the files with the cards for readers, which name the case file by its hash."""
-    facts = {
-        "release": manifest.release,
-        "date": manifest.exported_at,
-        "software": manifest.software,
-        "evidence": manifest.evidence,
-        "items": f"{manifest.items:,}",
-        "judgments": f"{manifest.judgments:,}",
-        "ratings": f"{manifest.ratings:,}",
-        "judges": f"{manifest.judges:,}",
-        "sha256": content.files[CASES].sha256,
-    }
-    for path, language in (("README.md", "en"), ("README.zh.md", "zh")):
-        _add_file(
-            content,
-            path,
-            [
-                release_card(
-                    figures, facts, manifest.items_by_language, language, is_bench=BENCH_FILE in content.files
-                ).encode()
-            ],
-        )
     return content
 
 
