@@ -3,11 +3,12 @@ import shlex
 import sys
 
 import pytest
+from msgspec.structs import replace
 
 from example_folder import invoke
 from steelyard.cli.main import main
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, OutputError, RecordError
-from steelyard.core.types import Rating, Run
+from steelyard.core.types import Rating, Response, Run
 from steelyard.curation.conversion import ConversionSummary
 from steelyard.curation.merge import MOST_ROWS
 from steelyard.evaluation.recognition import recognise
@@ -506,3 +507,23 @@ def test_the_printed_command_for_ranks_works(tmp_path, monkeypatch):
     rows = [{"问题": "光？", "responses": ["b", "a"], "排名": [2, 1]}]
     one = case_of_printed_command(rows, tmp_path, monkeypatch)
     assert one.ranking == ((one.responses[1].id,), (one.responses[0].id,))
+
+
+def test_an_export_counts_the_pairs_that_no_trainer_can_learn(tmp_path):
+    # Of three pairs one has two texts that read the same, and one a better answer without text.
+    rows = (("yes", "no"), ("Cafe\u0301", "café\u200b"), (" ", "no"))
+    cases = [
+        replace(
+            case(id=f"p{number}", responses="ab", ranking=(("a",), ("b",))),
+            responses=tuple(Response(id=name, text=text) for name, text in zip("ab", texts, strict=True)),
+        )
+        for number, texts in enumerate(rows)
+    ]
+    write_cases(tmp_path / "cases.jsonl", cases)
+    for kind in ("trl", "openrlhf", "llamafactory_sharegpt"):
+        done = convert(tmp_path / "cases.jsonl", tmp_path / f"{kind}.jsonl", Config(to_kind=kind))
+        assert (done.num_written, done.noted["pairs of equal texts"], done.noted["empty or blank responses"]) == (
+            3,
+            1,
+            1,
+        )

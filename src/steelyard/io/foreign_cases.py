@@ -66,7 +66,7 @@ def read_foreign_cases(
     """
     are_lines = all(data_suffix(file) in CASE_SUFFIXES and not is_json_array(file, form) for file in files)
     if is_own and form.encoding is None and are_lines:
-        return read_case_files(files)
+        return count_blanks(read_case_files(files), warnings)
     read = chain.from_iterable(read_rows(file, form, warnings=warnings) for file in files)
     rows = count_pictures(tally.rows(read, reader.keys), warnings)
     if has_pair_rows(reader.supports):

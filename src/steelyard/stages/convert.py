@@ -16,6 +16,7 @@ from steelyard.core.errors import ConfigError, KindError, OutputError
 from steelyard.core.remedies import KIND, Advice, Remedy
 from steelyard.core.types import Case, Counts, JsonObject, Run
 from steelyard.curation.conversion import Conversion, ConversionSummary, ConversionTally, with_defaults, with_evidence
+from steelyard.curation.input_checks import CasePair, are_unwinnable
 from steelyard.evaluation.recognition import OWN_KIND, WRITTEN_KINDS, format_of, written_format
 from steelyard.io.cases import CASE_SUFFIXES, write_cases
 from steelyard.io.conversion_record import conversion_summary, convert_once, datasets_of
@@ -31,6 +32,7 @@ from steelyard.io.progress import track
 from steelyard.io.rows import Quotes, TextForm
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import Argument, SettingOption, Verb, settings
+from steelyard.ranking.pairs import pairs_of
 from steelyard.translation.grading import GradingConfig, graded_pairs
 
 
@@ -225,6 +227,7 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
         if is_read_in:
             num_written = write_cases(out, shown)
         else:
+            shown = _count_equal_texts(shown, warnings)
             num_written = write_foreign_cases(out, shown, writer, to_kind, dropped=dropped, taken=taken)
     counts = (taken["rows"], taken["cases"], num_written)
     return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns, translations)
@@ -246,4 +249,13 @@ def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, fo
 def _counted(cases: Iterator[Case], taken: Counter[str], name: str) -> Iterator[Case]:
     for case in cases:
         taken[name] += 1
+        yield case
+
+
+def _count_equal_texts(cases: Iterator[Case], warnings: Counter[str]) -> Iterator[Case]:
+    """Yield the cases; pairs that no model can win are counted, since trainers read them without a word."""
+    for case in cases:
+        warnings["pairs of equal texts"] += int(
+            are_unwinnable([case], [CasePair(0, *pair[:2]) for pair in pairs_of(case)]).sum()
+        )
         yield case
