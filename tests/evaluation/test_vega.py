@@ -37,7 +37,6 @@ def test_labels_of_two_lines_are_centred_on_their_row():
 
 def test_a_tooltip_says_n_and_the_interval():
     assert [tip["field"] for tip in tooltip("category")] == ["row", "series", "value", "low", "high", "n"]
-    assert [tip["field"] for tip in tooltip("category", has_interval=False)] == ["row", "series", "value", "n"]
 
 
 def test_a_frame_is_as_wide_as_its_place():

@@ -64,7 +64,7 @@ def test_equal_keys_of_different_objects_and_other_spellings_are_no_repeats(tail
 
 def test_many_names_take_linear_time_and_a_message_names_few_of_them(tmp_path):
     names = [f"c{number}" for number in range(60_000)]
-    (tmp_path / "wide.csv").write_text(f"{','.join(names)}\n{',' * 59_999}\n1,2\n")
+    (tmp_path / "wide.csv").write_text(f"{','.join(names)}\nx{',' * 59_999}\n1,2\n")
     pairs = ", ".join(f'"{name}": 1' for name in [*names, names[-1]])
     started = time.thread_time()
     rows = read_rows(tmp_path / "wide.csv")

@@ -103,6 +103,13 @@ def test_a_row_of_other_cells_is_named(tmp_path, name, content, found):
         delimited_rows(tmp_path / name, content)
 
 
+def test_a_long_response_is_a_cell_and_marks_within_a_named_column_divide_nothing(tmp_path):
+    """Python's reader of tables refuses more than 131,072 characters unless it is told otherwise."""
+    response = "長い返事 " * 40_000
+    (tmp_path / "t.csv").write_text(f'"a;b;c",d\n1,{response}\n', encoding="utf-8")
+    assert [row.value for row in read_rows(tmp_path / "t.csv")] == [{"a;b;c": "1", "d": response}]
+
+
 def test_a_broken_table_is_refused(tmp_path):
     with pytest.raises(FileError, match="the header has 'a' twice"):
         delimited_rows(tmp_path / "t.tsv", "a\ta\n1\t2\n")

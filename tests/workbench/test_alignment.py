@@ -288,7 +288,7 @@ def test_what_is_settled_is_exported_in_the_order_of_its_page(database):
         (case,) = export_cases(session, session.get_one(StoredProject, crew.project), evidence="aligned")
         letters = letters_of(crew.item().id, case)
         tasks = {each.task.number: each.task.id for each in crew.evidence()}
-    shown = {tasks[int(judgment.task.split("-")[1])]: judgment.shown for judgment in case.judgments}
+    shown = {tasks[int(judgment.task.split("-")[2])]: judgment.shown for judgment in case.judgments}
     assert {task: [letters[response] for response in order] for task, order in shown.items()} == orders
     assert len(shown) == 7
 

@@ -25,7 +25,7 @@ from steelyard.io.atomic import atomic_write
 from steelyard.io.compression import data_suffix
 from steelyard.io.encodings import BYTE_ORDER_MARK, check_utf8, open_text
 from steelyard.io.json_text import decode_json, decode_list
-from steelyard.io.lines import check_text, numbered_lines, read_lines, read_whole
+from steelyard.io.lines import MAX_LINE_BYTES, check_text, numbered_lines, read_lines, read_whole
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
@@ -265,7 +265,11 @@ def _quoted_cells(path: Path, encoding: str | None) -> Iterator[tuple[Place, Seq
     if delimiter == "," and (separator := _SEPARATOR.fullmatch(first)):
         delimiter, first, num_before = separator[1], next(lines, ""), 1
     elif delimiter == ",":
-        delimiter = max(",;\t", key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
+        # Marks that stand in quotation marks divide nothing.
+        unquoted = re.sub(r'"[^"]*"', "", first)
+        delimiter = max(",;\t", key=unquoted.count)
+    # 131,072 characters by default: a long response is longer. The limit is one of the process.
+    csv.field_size_limit(MAX_LINE_BYTES)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     number = 1 + num_before
     try:

@@ -6,7 +6,7 @@ import pytest
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Message, Response
-from steelyard.plugins.formats._languages import language_code, language_name
+from steelyard.plugins.formats._languages import language_code
 from steelyard.plugins.formats._row_format import (
     PromptIds,
     as_read,
@@ -104,10 +104,6 @@ def test_an_absent_key_stays_absent_without_a_value_or_where_the_writer_makes_on
 )  # fmt: skip
 def test_names_in_any_case_and_codes(name, code):
     assert language_code(name) == code
-
-
-def test_a_code_without_a_name_stays():
-    assert (language_name("ar"), language_name("heb_Hebr")) == ("Arabic", "heb_Hebr")
 
 
 def rows(*values):
