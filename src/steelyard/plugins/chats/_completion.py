@@ -223,7 +223,7 @@ def _failure(choice: _Choice, usage: _Usage, max_tokens: int) -> tuple[Failure |
 
 
 def _is_error(body: Any) -> bool:
-    """Return whether a body that is no completion tells of a fault of the server."""
+    """Return whether a body states a fault of the server in place of a completion."""
     return isinstance(body, dict) and bool(body.get("error"))
 
 
