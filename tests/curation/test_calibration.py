@@ -208,9 +208,16 @@ def test_a_calibration_without_a_key_is_refused():
     with pytest.raises(EvidenceError, match="no pair is judged strictly both by people and"):
         calibrate_threshold(cases, empty, **TARGET, where="h.jsonl")
     with pytest.raises(EvidenceError, match=r"certify no precision at all|at most"):
-        calibrate_threshold(cases, some([1.0] * 3, [True] * 3), **TARGET, where="h.jsonl")
-    enough = some([1.0] * 100, [True] * 100)
+        calibrate_threshold(cases, some([1.0] * 3, [True, True, False]), **TARGET, where="h.jsonl")
+    enough = some([1.0] * 100, [True] * 99 + [False])
     assert calibrate_threshold(cases, enough, **TARGET, where="h.jsonl").threshold == 0.0
+
+
+def test_a_calibration_on_verdicts_that_contradict_people_nowhere_is_refused():
+    # A copy of people's verdicts would certify every threshold.
+    copied = some([1.0] * 100, [True] * 100)
+    with pytest.raises(EvidenceError, match=r"contradict people in none of 100 verdicts .*their verdicts are people's"):
+        calibrate_threshold(some([1.0], [True]), copied, **TARGET, where="h.jsonl")
 
 
 def test_a_tau_that_keeps_nothing_shows_what_others_keep():

@@ -174,6 +174,11 @@ def test_a_broken_case_is_refused_before_anything_is_scored(cases, tmp_path):
     [
         (b"{}\n", RecordError, r"held_out\.jsonl:1: Object missing required field"),
         (encode_case(judged("h")), EvidenceError, "no pair is judged strictly both by people and"),
+        (
+            encode_case(judged("h", llm=("a>b",), human=("a>b",))),
+            EvidenceError,
+            "contradict people in none of 1 verdict ",
+        ),
     ],
 )
 def test_calibration_cases_that_cannot_serve_are_refused_before_anything_is_scored(

@@ -141,7 +141,7 @@ def _numbered(prompts: Sequence[Integers]) -> Integers:
 def calibrate_threshold(
     cases: MarginSurvey, held_out: MarginSurvey, *, precision: float, confidence: float, seed: int, where: str
 ) -> ThresholdCalibration:
-    """Calibrate the threshold on held-out cases. Raises EvidenceError if they have no label, or none is certified.
+    """Calibrate the threshold on held-out cases. Raises EvidenceError if their labels cannot serve or certify none.
 
     The candidate thresholds are quantiles of the margins of the cases to be supervised: the labels have no part in
     them.
@@ -177,15 +177,24 @@ def rows_by_threshold(
 
 
 def check_labelled(held_out: MarginSurvey, *, where: str) -> None:
-    """Check that there is a labelled verdict.
+    """Check that there is a labelled verdict, and that a label contradicts one.
 
-    Raises EvidenceError if people and the supervised judges have no strictly judged pair in common.
+    Raises EvidenceError if people and the supervised judges have no strictly judged pair in common, or if all of their
+    verdicts agree: a copy of people's verdicts would certify a precision of 1 at every threshold.
     """
-    if not len(held_out.labelled.prompt):
+    is_right = held_out.labelled.is_right
+    if not len(is_right):
         raise EvidenceError(
             "no pair is judged strictly both by people and by the supervised judges",
             where=where,
             do=Advice("bring both into one file, on the same held-out prompts: ", Command("merge", (CASES, CASES))),
+        )
+    if is_right.all():
+        raise EvidenceError(
+            f"the supervised judges contradict people in none of {number_of(len(is_right), 'verdict')} on pairs that "
+            "both judge: their verdicts are people's, or these are too few to show how often they are wrong",
+            where=where,
+            do=Advice("calibrate on verdicts of the judges' own, and on more of them: ", Command("judge")),
         )
 
 
