@@ -104,6 +104,22 @@ def test_a_held_out_prompt_that_is_written_in_another_way_is_refused(trained, he
         check_disjoint([case(text=trained)], [case(id="q", text=held_out)], where="h.jsonl")
 
 
+def test_held_out_translations_of_training_prompts_are_refused():
+    trained = [case(id="0", text="How old are you?", language="en"), case(id="1", text="one", language="en")]
+    translated = case(id="0", text="你多大了？", language="zh")
+    with pytest.raises(
+        EvidenceError,
+        match=r"2 of 3 held-out prompts are in the training data \(1 of them by their id, in another language\), "
+        "the first: '0'",
+    ):
+        check_disjoint(trained, [translated, case(id="q", text="one"), case(id="r", text="two")], where="h.jsonl")
+
+
+@pytest.mark.parametrize("language", ["en", "ENG", None])
+def test_an_equal_id_in_the_same_or_no_language_is_another_prompt(language):
+    check_disjoint([case(id="0", text="one", language="en")], [case(id="0", text="two", language=language)], where="h")
+
+
 def test_prompts_without_text_are_not_in_the_training_data():
     check_disjoint([case(text="")], [case(id="q", text="")], where="h.jsonl")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from steelyard.core.errors import EvidenceError
+from steelyard.core.languages import language_key
 from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import conversation_form, number_of, verb_for
 from steelyard.core.types import Case, InputFinding
@@ -21,12 +22,27 @@ from steelyard.training.losses import LOSSES
 
 
 def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
-    """Raise EvidenceError where a held-out conversation is also in the training data."""
+    """Raise EvidenceError where a held-out conversation, or a translation of it, is also in the training data.
+
+    Items with one id in several languages are translations of each other, as `split` takes them.
+    """
     trained = {conversation_form(case.prompt.messages) for case in train} - {""}
-    shared = [case.prompt.id for case in held_out if conversation_form(case.prompt.messages) in trained]
+    languages: dict[str, set[str]] = {}
+    for case in train:
+        if case.prompt.language:
+            languages.setdefault(case.prompt.id, set()).add(language_key(case.prompt.language))
+    shared, num_translations = list[str](), 0
+    for prompt in (case.prompt for case in held_out):
+        is_equal = conversation_form(prompt.messages) in trained
+        others = languages.get(prompt.id, set()) - {language_key(prompt.language)} if prompt.language else ()
+        if is_equal or others:
+            shared.append(prompt.id)
+            num_translations += not is_equal
     if shared:
+        part = f" ({num_translations} of them by their id, in another language)" if num_translations else ""
         raise EvidenceError(
-            f"{len(shared)} of {len(held_out)} held-out prompts are in the training data, the first: {shared[0]!r}",
+            f"{len(shared)} of {len(held_out)} held-out prompts are in the training data{part}, the first: "
+            f"{shared[0]!r}",
             where=where,
             do=Advice("split by prompt (", Command("split"), "), or say ", Remedy("allow_overlap", value=True)),
         )
