@@ -19,6 +19,7 @@ from steelyard.evaluation.best_of_n import (
     last_drawn,
     selected_value,
 )
+from steelyard.evaluation.candidates import GoldChoice, gold_scale
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 from steelyard.statistics.intervals import Evidence, difference
@@ -200,3 +201,17 @@ def test_few_prompts_have_a_curve_and_no_test():
     curve = curve_of(table)
     assert curve.peak.falls is None
     assert curve.points[1].chosen.low is None
+
+
+@pytest.mark.parametrize(("unit", "offset"), [(2.0**-100, 0.0), (2.0**70, 0.0), (1.0, 2.0**27)])
+def test_gold_scores_in_other_units_have_the_intervals_of_plain_ones(unit, offset):
+    gold = np.random.default_rng(3).integers(0, 64, (60, 4)) / 64
+    blocks = draw_blocks([Label(f"p{place}", Cell("code")) for place in range(60)], num_resamples=50, seed=0)
+
+    def ends(values):
+        table = curve_table(np.repeat(np.arange(60), 4), gold.reshape(-1), values.reshape(-1), 60, budgets=(1, 4))
+        scale = gold_scale(GoldChoice("scores"), values)
+        points = estimate_curve(draw_curves(blocks, table), table, scale).points
+        return np.array([[point.chosen.low, point.chosen.high] for point in points], float)
+
+    assert (ends(gold * unit + offset) - offset) / unit == pytest.approx(ends(gold), abs=1e-6)

@@ -200,6 +200,15 @@ def test_sums_by_hand():
     assert np.array_equal(sums.resampled[:, 1, 0], 2 * weights[:, 0] + 4 * weights[:, 1])
 
 
+@pytest.mark.parametrize("exponent", [-1000, -140, 140, 1000])
+def test_sums_in_other_units_have_the_same_digits(exponent):
+    # Single precision alone ends at 2 to the power of 128.
+    blocks, values = draw_blocks(labels_of(30), num_resamples=20, seed=0), np.arange(30.0) / 7
+    plain, other = total(blocks, values), total(blocks, np.ldexp(values, exponent))
+    assert np.array_equal(other.point, np.ldexp(plain.point, exponent))
+    assert np.array_equal(other.resampled, np.ldexp(plain.resampled, exponent))
+
+
 def test_every_resample_keeps_the_size_of_each_category():
     blocks = draw_blocks(labels_of(30, lambda index: "code" if index < 10 else "chat"), num_resamples=50, seed=1)
     is_code = np.arange(30) < 10

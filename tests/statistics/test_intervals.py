@@ -96,6 +96,18 @@ def test_too_few_prompts_and_no_spread_have_a_reason_and_no_interval():
     assert interval(float("nan"), np.array([0.5, 0.6]), 7, one_sample(7)).record()["value"] is None
 
 
+@pytest.mark.parametrize(("value", "unit"), [(0.0, 1e-30), (1e-30, 1e-30), (1e8, 1.0), (1e30, 1e20)])
+def test_the_spread_of_values_in_any_unit_has_an_interval(value, unit):
+    # With 31 prompts, the standard error is that of the resamples times sqrt(31 / 30).
+    drawn = value + 0.01 * unit * np.tile([-1.0, 1.0], 500)
+    found = interval(value, drawn, 31, one_sample(31), UNBOUNDED._replace(unit=unit))
+    assert (found.high - value) / unit == pytest.approx(
+        student_t.ppf(0.975, 30) * 0.01 * sqrt(31 / 30), rel=1e-3, abs=1e-15 * value / unit
+    )
+    flat = interval(value, np.full(9, value), 31, one_sample(31), UNBOUNDED._replace(unit=unit))
+    assert flat.why == "all resamples are equal"
+
+
 @pytest.mark.parametrize(("first", "second"), [(8, 2), (9, 1), (30, 20), (5, 0)])
 def test_the_test_of_no_difference_is_mcnemars(first, second):
     # (b - c)^2 / (b + c), of b + c discordant prompts of 400; the degrees of freedom are many.

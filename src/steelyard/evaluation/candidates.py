@@ -351,4 +351,4 @@ def gold_scale(choice: GoldChoice, gold: Floats) -> Scale:
     known = gold[~np.isnan(gold)]
     if choice.kind == "ratings" and np.ptp(known) > 0:
         return Scale(float(known.min()), float(known.max()))
-    return UNBOUNDED
+    return UNBOUNDED._replace(unit=float(np.ptp(known)) if known.size else None)

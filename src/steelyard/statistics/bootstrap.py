@@ -358,8 +358,11 @@ def add_up(blocks: Blocks, terms: Terms, num_groups: int) -> Sums:
     size = blocks.num_blocks * num_groups
     summed = [np.bincount(place, column, size) for column in terms.columns]
     table = np.stack(summed, axis=-1).reshape(blocks.num_blocks, num_groups * len(terms.columns))
-    # Single precision suffices for the sums of a resample, and not for those of the prompts themselves.
-    resampled = (blocks.weights @ table.astype(np.float32)).astype(np.float64)
+    # Single precision suffices for the sums of a resample, and not for those of the prompts themselves. It holds
+    # numbers up to 3e38: powers of two, which change no digit, bring each column to at most 1.
+    exponent = np.frexp(np.abs(table).max(axis=0, initial=0.0))[1]
+    scaled = np.ldexp(table, -exponent).astype(np.float32)
+    resampled = np.ldexp((blocks.weights @ scaled).astype(np.float64), exponent)
     shape = (num_groups, len(terms.columns))
     resampled = resampled.reshape(len(resampled), *shape)
     if blocks.sources.size:

@@ -39,7 +39,9 @@ _LOST_FREEDOM = 4
 _NOTHING = 1e-13
 """A variance below this is the rounding of sums in single precision."""
 _ROUNDING, _LOG_ROUNDING = 1e-9, 1e-6
-"""Standard errors below these, relative to the value, are rounding."""
+"""Standard errors below these, relative to the value or its unit, are rounding."""
+_LAST_PLACES = 1e-15
+"""The rounding of a mean in double precision, relative to the mean."""
 _LARGEST_ERROR = 1.5
 """The largest standard error of a positive value, relative to the value, that an interval is formed from."""
 _FEWEST_BEYOND = 5
@@ -50,11 +52,16 @@ ALL_EQUAL = "all resamples are equal"
 
 
 class Scale(NamedTuple):
-    """The values that a measure can take; None means unbounded. ``fewest``: prompts below which it has no interval."""
+    """The values that a measure can take; None means unbounded. ``fewest``: prompts below which it has no interval.
+
+    ``unit``: the spread of values of any size, such as rewards, relative to which their standard errors are rounding;
+    they were centred before they were summed. None: 1, or the value where it is larger.
+    """
 
     low: float | None
     high: float | None
     fewest: int = 0
+    unit: float | None = None
 
 
 SHARE = Scale(0.0, 1.0)
@@ -209,7 +216,8 @@ def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scal
 def _refusal(value: float, error: float, scale: Scale) -> str | None:
     """Return why a value without an upper bound has no interval; None if it has one."""
     rounding = _ROUNDING if scale.low is None else _LOG_ROUNDING
-    if error <= rounding * max(1.0, abs(value)) or (scale.low is not None and value <= scale.low):
+    unit = max(1.0, abs(value)) if scale.unit is None else max(scale.unit, _LAST_PLACES / rounding * abs(value))
+    if error <= rounding * unit or (scale.low is not None and value <= scale.low):
         return ALL_EQUAL
     # A mean of positive values has a relative error of about 1 even if one prompt has all of it. Only a quotient whose
     # denominator is near 0 in some resamples exceeds that, and its variance is that of these few resamples.

@@ -121,6 +121,15 @@ def test_the_temperatures_interval_is_that_of_fitting_each_resample_anew():
     assert found.high == pytest.approx(high, rel=0.12)
 
 
+def test_the_temperature_of_small_rewards_has_its_interval_in_their_unit():
+    margin, blocks = simulated(400, 2.0, seed=4), blocks_of(400)
+    plain, small = (
+        calibration(blocks, Margins(np.arange(400), np.ldexp(margin, exponent)), seed=0).temperature
+        for exponent in (0, -100)
+    )
+    assert np.ldexp([small.low, small.high], 100) == pytest.approx([plain.low, plain.high], rel=1e-6)
+
+
 @pytest.mark.parametrize("margin", [[-1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [1.0, 2.0, 0.5]])
 def test_no_temperature_where_none_is_best(margin):
     found = report(margin)

@@ -40,6 +40,35 @@ def test_the_spread_survives_a_large_mean():
     assert 1e7 < found.mean.low < found.mean.value < found.mean.high < 1e7 + 3
 
 
+@pytest.mark.parametrize("exponent", [-600, -100, 70, 500])
+def test_rewards_in_other_units_have_the_same_digits(exponent):
+    score = np.random.default_rng(1).normal(2.0, 3.0, 220)
+    plain = report(plain_labels(220), np.arange(220), score).overall
+    other = report(plain_labels(220), np.arange(220), np.ldexp(score, exponent)).overall
+    pairs = [
+        *((plain.mean, other.mean), (plain.standard_deviation, other.standard_deviation)),
+        *((plain.quantiles[name], other.quantiles[name]) for name in plain.quantiles),
+    ]
+    for one, two in pairs:
+        assert one.low < one.value < one.high
+        assert [two.low, two.value, two.high] == np.ldexp([one.low, one.value, one.high], exponent).tolist()
+
+
+def test_a_large_offset_moves_the_mean_and_no_width():
+    score = np.random.default_rng(2).integers(0, 64, 220) / 64
+    plain, other = (report(plain_labels(220), np.arange(220), score + offset).overall for offset in (0.0, 1e8))
+    assert other.mean.low - 1e8 == pytest.approx(plain.mean.low, abs=1e-6)
+    assert other.mean.high - 1e8 == pytest.approx(plain.mean.high, abs=1e-6)
+    assert other.standard_deviation.low == pytest.approx(plain.standard_deviation.low, rel=1e-6)
+
+
+def test_equal_rewards_have_no_interval_whatever_their_mean_rounds_to():
+    for value in (0.1, 1e8 / 3, 1e-30):
+        found = report(plain_labels(220), np.arange(220), np.full(220, value)).overall
+        assert (found.mean.value, found.mean.why) == (value, "all resamples are equal")
+        assert found.standard_deviation.value == 0.0
+
+
 def test_intervals_are_those_of_drawing_the_prompts_themselves():
     random = np.random.default_rng(1)
     score = random.normal(2.0, 3.0, 600) + np.repeat(random.normal(0, 2.0, 200), 3)

@@ -247,7 +247,8 @@ def _temperature(blocks: Blocks, margins: Margins, inverse_temperature: InverseT
     slope, curvature = np.moveaxis(add_up(blocks, terms, 1).resampled[:, 0], -1, 0)
     factor = 1 + ratio(slope, curvature)
     drawn = ratio(np.ones_like(factor), factor) / inverse_temperature.value
-    temperature = interval(1 / inverse_temperature.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS)
+    value = 1 / inverse_temperature.value
+    temperature = interval(value, drawn, size, _evidence(blocks, margins.prompt), _LOSS._replace(unit=value))
     # A resample with an inverse temperature of 0 or less has an infinite temperature: the upper end would be infinite.
     if temperature.low is not None and (factor <= 0).mean() > _MOST_WITHOUT_TEMPERATURE:
         return temperature.without_interval("some resamples have no temperature")

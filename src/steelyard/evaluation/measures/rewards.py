@@ -97,15 +97,25 @@ def estimate(resampled: ResampledBench) -> RewardDistributions:
 
 def reward_distributions(blocks: Blocks, rewards: Rewards) -> RewardDistributions:
     """Estimate the distribution of the rewards of all prompts, and of each category and language."""
-    whole = Grouping(("overall",), np.zeros(len(blocks.block), np.int64))
+    # Squares and fourth powers leave the range of numbers at 1e77: a power of two, which changes no digit, brings all
+    # rewards to at most 1.
+    exponent = int(np.frexp(np.nanmax(np.abs(rewards.score), initial=0.0))[1])
+    scaled = rewards._replace(score=np.ldexp(rewards.score, -exponent))
+
+    def of_groups(grouping: Grouping) -> dict[str, RewardDistribution]:
+        return _distributions(blocks, scaled, grouping, exponent)
+
     return RewardDistributions(
-        overall=_distributions(blocks, rewards, whole).get("overall"),
-        by_category=_distributions(blocks, rewards, by_category(blocks)),
-        by_language=_distributions(blocks, rewards, by_language(blocks)),
+        overall=of_groups(Grouping(("overall",), np.zeros(len(blocks.block), np.int64))).get("overall"),
+        by_category=of_groups(by_category(blocks)),
+        by_language=of_groups(by_language(blocks)),
     )
 
 
-def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict[str, RewardDistribution]:
+def _distributions(
+    blocks: Blocks, rewards: Rewards, grouping: Grouping, exponent: int
+) -> dict[str, RewardDistribution]:
+    """Return the distribution of each group's rewards times 2 to the power of ``exponent``."""
     group = grouping.group[rewards.prompt]
     is_scored = ~np.isnan(rewards.score)
     ordered = [np.sort(rewards.score[is_scored & (group == place)]) for place in range(len(grouping.names))]
@@ -113,18 +123,23 @@ def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict
     reasons: dict[int, Counter[str]] = {}
     for response in np.flatnonzero(np.isnan(rewards.score)).tolist():
         reasons.setdefault(int(group[response]), Counter())[rewards.reasons[response]] += 1
+
+    def enlarged(value: Estimate) -> Estimate:
+        return value.transformed(lambda number: float(np.ldexp(number, exponent)))
+
     distributions = {}
     for place, name in enumerate(grouping.names):
         point, drawn = sums.point[place], sums.resampled[:, place]
         if point[0]:
             evidence = evidence_of(blocks, np.zeros(len(blocks.block), np.int64), grouping.group == place)
-            freedom = _freedom_of_spread(rewards, is_scored & (group == place))
-            mean, deviation = _moments(point, drawn, evidence, freedom)
+            unit = float(np.ptp(ordered[place])) if len(ordered[place]) else 0.0
+            freedom = _freedom_of_spread(rewards, is_scored & (group == place), unit)
+            mean, deviation = _moments(point, drawn, evidence, freedom, unit)
             value, resampled = (1 - ratio(part[..., 1], part[..., 0]) for part in (point, drawn))
             distributions[name] = RewardDistribution(
-                mean=mean,
-                standard_deviation=deviation,
-                quantiles=_quantiles(ordered[place], drawn, evidence),
+                mean=enlarged(mean),
+                standard_deviation=enlarged(deviation),
+                quantiles={key: enlarged(each) for key, each in _quantiles(ordered[place], drawn, evidence).items()},
                 share_unscored=interval(float(value), resampled, point[0], evidence, SHARE),
                 unscored=dict(sorted(reasons.get(place, {}).items())),
             )
@@ -134,7 +149,8 @@ def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict
 def _sums(blocks: Blocks, rewards: Rewards, group: Integers, ordered: Sequence[Floats]) -> Sums:
     """Return sums by group: responses, scored ones, centred scores, their squares, counts below quantiles; the mean."""
     is_scored = ~np.isnan(rewards.score)
-    middle = np.array([scores.mean() if len(scores) else 0.0 for scores in ordered])
+    # The mean of equal numbers may differ from them by rounding.
+    middle = np.array([np.clip(scores.mean(), scores[0], scores[-1]) if len(scores) else 0.0 for scores in ordered])
     marks = np.array(
         [np.quantile(scores, QUANTILES) if len(scores) else np.zeros(len(QUANTILES)) for scores in ordered]
     )
@@ -146,26 +162,34 @@ def _sums(blocks: Blocks, rewards: Rewards, group: Integers, ordered: Sequence[F
     return Sums(*(np.concatenate([part, np.broadcast_to(middle[:, None], (*part.shape[:-1], 1))], -1) for part in sums))
 
 
-def _moments(point: Floats, drawn: Floats, evidence: Evidence, freedom: float) -> tuple[Estimate, Estimate]:
-    """Return mean and standard deviation; ``freedom`` bounds the degrees of freedom of the latter."""
+def _moments(
+    point: Floats, drawn: Floats, evidence: Evidence, freedom: float, unit: float
+) -> tuple[Estimate, Estimate]:
+    """Return mean and standard deviation of rewards of range ``unit``.
+
+    ``freedom`` bounds the degrees of freedom of the latter.
+    """
     mean, deviation = zip(*(_mean_and_spread(part) for part in (point, drawn)), strict=True)
     of_spread = evidence._replace(freedom=min(evidence.freedom, freedom))
     return (
-        interval(float(mean[0]), mean[1], point[1], evidence, UNBOUNDED),
-        interval(float(deviation[0]), deviation[1], point[1], of_spread, _SPREAD),
+        interval(float(mean[0]), mean[1], point[1], evidence, UNBOUNDED._replace(unit=unit)),
+        interval(float(deviation[0]), deviation[1], point[1], of_spread, _SPREAD._replace(unit=unit)),
     )
 
 
-def _freedom_of_spread(rewards: Rewards, chosen: Booleans) -> float:
+def _freedom_of_spread(rewards: Rewards, chosen: Booleans, unit: float) -> float:
     """Return the degrees of freedom of the variance of a standard deviation: 2 n / (kurtosis - 1).
 
     The kurtosis is of the prompts' sums of squares around the mean: if a few prompts contribute most of them, only
-    these determine the variance.
+    these determine the variance. The rewards have the range ``unit``.
     """
     score, prompt = rewards.score[chosen], rewards.prompt[chosen]
-    squares = np.bincount(prompt, (score - score.mean()) ** 2 - score.var()) if len(score) else np.zeros(0)
-    squares = squares[np.unique(prompt)]
-    variance = squares.var() if len(squares) else 0.0
+    if not unit:
+        return float(len(np.unique(prompt)))
+    # Powers of two change no digit, and keep the fourth powers of small differences above 0.
+    deviations = np.ldexp(score - score.mean(), -int(np.frexp(unit)[1])) ** 2
+    squares = np.bincount(prompt, deviations - deviations.mean())[np.unique(prompt)]
+    variance = squares.var()
     if variance == 0:
         return float(len(squares))
     kurtosis = float(((squares - squares.mean()) ** 4).mean() / variance**2)
