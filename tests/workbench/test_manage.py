@@ -309,3 +309,30 @@ def test_uploads_at_the_same_moment_are_all_read(tmp_path, monkeypatch):
     with ThreadPoolExecutor(8) as threads:
         sent = [threads.submit(read_upload, io.BytesIO(case_lines(2)), "cases.jsonl") for _ in range(200)]
     assert [len(each.result()) for each in sent] == [2] * 200
+
+
+CONVERTED = ("upload the case file that steelyard convert makes of it", "请上传由 steelyard convert 转换得到的案例文件")
+AS_UTF8 = ("save the file as UTF-8", "请将文件另存为 UTF-8 编码后重新上传")
+UPLOADS = {
+    "array.jsonl": (b'[{"prompt": {"id": "p"}, "responses": []}]', *CONVERTED),
+    "rows.jsonl": (b'{"prompt": "p", "chosen": "a", "rejected": "b"}', *CONVERTED),
+    "table.csv": (b"prompt,chosen\n", *CONVERTED),
+    "chinese.jsonl": ('{"prompt": "数据标注的问题"}'.encode("gb18030"), *AS_UTF8),
+    "cut.jsonl": ('{"prompt": "好"}\n'.encode("utf-16")[:-1], *AS_UTF8),
+    "broken.jsonl": (("好" * 99).encode()[:-1], *AS_UTF8),
+    "twice.jsonl": (case_lines(1) * 2, "give each case its own id, and upload the file again", "请改正该行后重新上传"),
+}
+"""Files that are refused, by name, with what to do about them in English and Chinese."""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", UPLOADS)
+def test_what_a_page_says_of_a_refused_upload_can_be_done_by_whoever_sent_it(visit, name, language):
+    """No option of the command line, no command of a shell: people may have nothing but the page."""
+    who = make_administrators(visit, language=language)[1]
+    content, *remedies = UPLOADS[name]
+    form, file = {"batch": "b", "csrf": visit.csrf(who)}, {"file": (name, content)}
+    answer = visit.browser(who).post("/manage/projects/1/import", data=form, files=file)
+    assert answer.status_code == 400
+    assert remedies[language == "zh"].casefold() in answer.text.casefold()
+    assert not re.search("to_kind|name the encoding|iconv|steelyard (?!convert)|steelyard convert [A-Z/]", answer.text)

@@ -16,6 +16,7 @@ from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.compression import data_suffix
+from steelyard.io.encodings import check_utf8
 from steelyard.io.json_text import bounded_decoding, check_keys, decode_json, json_error
 from steelyard.io.lines import LineBatch, read_batches, read_lines
 from steelyard.io.tables import is_parquet, read_parquet, write_parquet
@@ -38,6 +39,8 @@ def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check
                 check_keys(line, msgspec.json.decode(line), place)
         return check(case)
     except msgspec.ValidationError as error:
+        # A row of another format and encoding: the encoding comes first.
+        check_utf8(line, place)
         raise _translated(str(error), line, place) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         broken = json_error(line, place, error)

@@ -34,7 +34,7 @@ _MOST_CHANCE = 8
 
 
 class EncodingError(FileError):
-    """A file whose text is not UTF-8. ``encoding`` is the likely one, null for a broken byte in UTF-8."""
+    """A file whose text cannot be decoded. ``encoding``: the likely one of text that was read as UTF-8, else null."""
 
     def __init__(self, problem: str, *, encoding: str | None = None, **parts: Any) -> None:
         super().__init__(problem, **parts)
@@ -105,7 +105,7 @@ class _Transcoded(io.RawIOBase):
         buffer[: len(part)] = part
         return len(part)
 
-    def _error(self, error: UnicodeError) -> FileError:
+    def _error(self, error: UnicodeError) -> EncodingError:
         """Return the error for the first bytes that the encoding does not have."""
         content, line, shown = b"", self._line, ""
         if isinstance(error, UnicodeDecodeError):
@@ -115,7 +115,7 @@ class _Transcoded(io.RawIOBase):
         do = Advice(
             "name the encoding of the file", *((", here perhaps: ", Remedy("encoding", likely)) if likely else ())
         )
-        return FileError(f"this is not {self._encoding}{shown}", where=Place(str(self._path), line), do=do)
+        return EncodingError(f"this is not {self._encoding}{shown}", where=Place(str(self._path), line), do=do)
 
     def close(self) -> None:
         self._source.close()

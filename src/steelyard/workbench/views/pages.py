@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse
 
 from steelyard.core.errors import FileError, Place, RecordError, UserError
 from steelyard.core.names import escape_unseen
+from steelyard.io.encodings import EncodingError
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED
 from steelyard.workbench.pipeline.projects import case_of
@@ -103,6 +104,8 @@ def refusal_text(error: UserError, language: str) -> str:
         return words[f"refused {error.words}"].format(**error.values)
     if language == "en":
         return str(error)
+    if isinstance(error, EncodingError):
+        return words["refused encoding"].format(file=where or "")
     if isinstance(where, Place) and where.line is not None:
         field = words["in_brackets"].format(text=where.path) if where.path else ""
         return words["refused line"].format(file=where.file, line=where.line, field=field)

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from steelyard.core.errors import Place, UserError
+from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Case
 from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.compression import compression_of
+from steelyard.io.encodings import EncodingError
 from steelyard.workbench.storage.refusals import RefusedError
 
 _BLOCK = 2**20
+_CONVERTED = "upload the case file that steelyard convert makes of it"
 
 
 def sweep_uploads() -> None:
@@ -46,7 +49,7 @@ def read_upload(file: BinaryIO, name: str) -> list[Case]:
             values={"file": shown},
             where=shown,
             allowed=", ".join(CASE_SUFFIXES),
-            do="make a case file of it: steelyard convert",
+            do=_CONVERTED,
         )
     with part_folder(_place()) as folder:
         path = folder / f"cases{suffix}"
@@ -71,5 +74,17 @@ def _renamed(error: UserError, path: str, name: str) -> UserError:
         where = where.replace(path, name)
     # A remedy may also name a file to write beside it.
     folder = f"{Path(path).parent}/"
-    texts = [text and text.replace(path, name).replace(folder, "") for text in (error.problem, error.allowed, error.do)]
-    return type(error)(texts[0] or "", where=where, allowed=texts[1], do=texts[2])
+    texts = (error.problem, error.allowed, _upload_remedy(error))
+    problem, allowed, do = (text and text.replace(path, name).replace(folder, "") for text in texts)
+    return type(error)(problem or "", where=where, allowed=allowed, do=do)
+
+
+def _upload_remedy(error: UserError) -> str | None:
+    """Return what helps somebody who uploads: a page takes no commands and has no setting for an encoding."""
+    if isinstance(error, EncodingError):
+        likely = f", here perhaps from {error.encoding}" if error.encoding else ""
+        return f"save the file as UTF-8{likely}, and upload it again"
+    verbs = {part.verb for part in error.do.parts if isinstance(part, Command)} if isinstance(error.do, Advice) else ()
+    if "convert" in verbs:
+        return _CONVERTED
+    return "give each case its own id, and upload the file again" if "merge" in verbs else error.do
