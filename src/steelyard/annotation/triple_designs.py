@@ -7,10 +7,8 @@ triples. A response that people take out leaves its design with gaps, which as f
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Sequence
 from functools import cache
-from itertools import combinations, count
+from itertools import combinations
 from typing import Literal, NamedTuple
-
-import numpy as np
 
 from steelyard.core.comparison import Triple, circular_triples
 from steelyard.core.errors import ConfigError
@@ -18,7 +16,6 @@ from steelyard.core.numerics import generator
 from steelyard.core.types import Case
 
 TripleDesign = Literal["covering", "circular"]
-_Pair = tuple[int, int]
 _LARGEST_CIRCULAR = 5
 """Up to this number of responses circular triples compare every pair."""
 
@@ -61,37 +58,43 @@ def replan(design: Sequence[Sequence[str]], discarded: Container[str]) -> Replan
     """
     every = tuple(dict.fromkeys(response for task in design for response in task))
     remaining = tuple(response for response in every if response not in discarded)
-    staying = [place for place, task in enumerate(design) if all(response in remaining for response in task)]
-    retiring = tuple(place for place in range(len(design)) if place not in staying)
+    retiring = tuple(place for place, task in enumerate(design) if any(response in discarded for response in task))
+    staying = tuple(sorted(set(range(len(design))) - set(retiring)))
     tasks = [tuple(design[place]) for place in staying]
     open_pairs = set(map(frozenset, combinations(remaining, 2)))
     open_pairs -= {frozenset(pair) for task in tasks for pair in combinations(task, 2)}
     added: list[tuple[str, ...]] = []
+    num_shown = Counter(response for task in tasks for response in task)
     while open_pairs:
-        task = _best_task(remaining, open_pairs, Counter(response for task in (*tasks, *added) for response in task))
+        task = _best_task(remaining, open_pairs, num_shown)
         added.append(task)
+        num_shown.update(task)
         open_pairs -= set(map(frozenset, combinations(task, 2)))
-    return Replan(tuple(staying), retiring, tuple(added), remaining)
+    return Replan(staying, retiring, tuple(added), remaining)
 
 
 def _best_task(
     remaining: Sequence[str], open_pairs: Collection[frozenset[str]], num_shown: Counter[str]
 ) -> tuple[str, ...]:
     place = {response: number for number, response in enumerate(remaining)}
-    # Only tasks with an open pair: all of them, for hundreds of responses, are millions.
-    tasks = {
-        tuple(sorted({*pair, third}, key=place.__getitem__))
-        for pair in open_pairs
-        for third in remaining
-        if third not in pair or len(remaining) == 2
-    }
+    partners: defaultdict[str, set[str]] = defaultdict(set)
+    for first, other in open_pairs:
+        partners[first].add(other)
+        partners[other].add(first)
+    # All tasks of hundreds of responses are millions: those with three open pairs, else two, else one.
+    tasks = {(*pair, third) for pair in open_pairs for third in set.intersection(*(partners[each] for each in pair))}
+    if not tasks:
+        tasks = {(*pair, third) for pair in open_pairs for each in pair for third in partners[each] - pair}
+    if not tasks:
+        # Beside a pair, one of the three least shown: the pair may have two of these itself.
+        least = sorted(remaining, key=lambda each: (num_shown[each], place[each]))[:3]
+        tasks = {(*pair, *[each for each in least if each not in pair][:1]) for pair in open_pairs}
 
-    def merit(task: tuple[str, ...]) -> tuple[int, int]:
-        num_open = sum(frozenset(pair) in open_pairs for pair in combinations(task, 2))
-        return num_open, -sum(num_shown[response] for response in task)
+    def order(task: tuple[str, ...]) -> tuple[int, list[int]]:
+        # The first of equals: the plan depends on nothing but the design.
+        return sum(num_shown[each] for each in task), sorted(place[each] for each in task)
 
-    # The first of equals: the plan depends on nothing but the design.
-    return max(sorted(tasks, key=lambda task: [place[response] for response in task]), key=merit)
+    return tuple(sorted(min(tasks, key=order), key=place.__getitem__))
 
 
 @cache
@@ -100,82 +103,68 @@ def covering_triples(number: int) -> tuple[Triple, ...]:
 
     Their number is Schönheim's bound, ceil(n / 3 * ceil((n - 1) / 2)). Pairs that occur more than once are as few as
     possible: none where ``number`` is 1 or 3 modulo 6, one pair three times where it is 5 modulo 6, else about one for
-    every two points. The multigraph of all pairs and these repeats is divided into triangles by hill climbing: a triple
-    is added, and the one that it contradicts is removed (Stinson 1985, for Steiner triple systems).
+    every two points. The time is that of writing the triples down.
 
     Raises ConfigError below three points.
     """
     if number < 3:
         raise ConfigError(f"{number} responses", where="triples", allowed="3 or more: a task shows three")
-    for attempt in count():
-        climb = _Climb(number, generator(0, "covering triples", number, attempt))
-        if climb.run(max_steps=100 * number * number):
-            return tuple(sorted(climb.triples()))
-    raise AssertionError("attempts do not end")
+    odd = number if number % 2 else number - 1
+    triples, has_gap = _steiner_triples(odd), odd % 6 == 5
+    if has_gap:
+        corners = (*range(_LARGEST_CIRCULAR), odd)
+        covering = _FIVE if odd == number else _SIX
+        triples += [(corners[first], corners[second], corners[third]) for first, second, third in covering]
+    if odd != number:
+        # The last point beside two others each time; of an odd number of these one comes twice.
+        others = range(_LARGEST_CIRCULAR, odd) if has_gap else (*range(odd), 0)
+        triples += [(first, other, odd) for first, other in zip(others[::2], others[1::2], strict=True)]
+    return tuple(sorted((min(each), sum(each) - min(each) - max(each), max(each)) for each in triples))
 
 
-class _Climb:
-    """Divide a multigraph into triangles. ``need`` counts for each pair how often it is still to be covered."""
-
-    def __init__(self, number: int, rng: np.random.Generator) -> None:
-        self.number, self.rng = number, rng
-        self.need = [[int(first != other) for other in range(number)] for first in range(number)]
-        for first, other in _repeated_pairs(number):
-            self._change(first, other, 1)
-        self.left = sum(map(sum, self.need)) // 2
-        self.of_pair: defaultdict[_Pair, list[Triple]] = defaultdict(list)
-
-    def run(self, *, max_steps: int) -> bool:
-        """Climb until every pair is covered. Returns whether that was reached."""
-        for _ in range(max_steps):
-            if not self.left:
-                return True
-            self._step()
-        return False
-
-    def triples(self) -> list[Triple]:
-        """Return the triples; one that covers pairs twice occurs twice."""
-        return [triple for pair, triples in self.of_pair.items() for triple in triples if pair == triple[:2]]
-
-    def _step(self) -> None:
-        live = [point for point in range(self.number) if any(self.need[point])]
-        point = live[self.rng.integers(len(live))]
-        partners = [other for other in range(self.number) if self.need[point][other] > 0]
-        if len(partners) < 2:
-            # A repeated pair alone is left here: a triple of this point makes room.
-            pairs = [pair for pair, triples in self.of_pair.items() if point in pair and triples]
-            if pairs:
-                self._remove(self.of_pair[pairs[self.rng.integers(len(pairs))]][0])
-            return
-        first, other = (partners[place] for place in self.rng.permutation(len(partners))[:2])
-        if not self.need[first][other]:
-            contradicting = self.of_pair[(min(first, other), max(first, other))]
-            self._remove(contradicting[self.rng.integers(len(contradicting))])
-        self._add(tuple(sorted((point, first, other))))  # pyright: ignore[reportArgumentType] - three points
-
-    def _add(self, triple: Triple) -> None:
-        for pair in combinations(triple, 2):
-            self._change(*pair, -1)
-            self.of_pair[pair].append(triple)
-        self.left -= 3
-
-    def _remove(self, triple: Triple) -> None:
-        for pair in combinations(triple, 2):
-            self._change(*pair, 1)
-            self.of_pair[pair].remove(triple)
-        self.left += 3
-
-    def _change(self, first: int, other: int, by: int) -> None:
-        self.need[first][other] += by
-        self.need[other][first] += by
+_FIVE: tuple[Triple, ...] = ((0, 1, 2), (0, 1, 3), (0, 1, 4), (2, 3, 4))
+"""A smallest covering of five points."""
+_SIX: tuple[Triple, ...] = ((0, 1, 2), (0, 1, 3), (0, 4, 5), (1, 4, 5), (2, 3, 4), (2, 3, 5))
+"""A smallest covering of six points."""
 
 
-def _repeated_pairs(number: int) -> tuple[_Pair, ...]:
-    """Return the pairs beyond one each of a smallest covering by triples: every point needs an even number of pairs."""
-    if number % 6 in (1, 3):
-        return ()
-    if number % 6 == 5:
-        return ((0, 1), (0, 1))
-    matching = tuple((first, first + 1) for first in range(0, number, 2))
-    # The number of pairs must be a multiple of three: one point takes the partners of another edge, too.
-    return matching if number % 6 == 0 else ((0, 1), (0, 2), (0, 3), *matching[2:])
+def _steiner_triples(number: int) -> list[Triple]:
+    """Return triples that contain every pair of an odd number of points once.
+
+    Where ``number`` is 5 modulo 6 the pairs of the points 0 to 4 are in none of them. The points are three levels of a
+    commutative quasigroup and at most two further ones (Bose 1939 for 3 modulo 6, Skolem 1958 for 1, and the design of
+    Lindner and Rodger's Design Theory for 5).
+    """
+    order, num_further = divmod(number, 3)
+    half = order // 2
+
+    def point(element: int, level: int) -> int:
+        return num_further + 3 * (element % order) + level % 3
+
+    def product(first: int, other: int) -> int:
+        total = (first + other) % order
+        if order % 2:
+            return total * (half + 1) % order  # idempotent
+        return total // 2 + half * (total % 2)  # the square of each element and of that ``half`` above it is the lower
+
+    # The third level leads to the first: for 5 modulo 6 each element but 0 to the next one.
+    following = [0, *range(2, order), 1] if num_further == 2 else range(order)
+    triples: list[Triple] = []
+    for first, other in combinations(range(order), 2):
+        joined = product(first, other)
+        for level, target in enumerate((joined, joined, following[joined])):
+            triples.append((point(first, level), point(other, level), point(target, level + 1)))
+    if num_further < 2:
+        triples += [(point(each, 0), point(each, 1), point(each, 2)) for each in range(half if num_further else order)]
+    if num_further == 1:
+        triples += [
+            (0, point(each + half, level), point(each, level + 1)) for each in range(half) for level in range(3)
+        ]
+    if num_further == 2:
+        # The pairs between levels that are left are a circle of even length: its edges alternate.
+        triples += [
+            ((3 * each + level) % 2, point(each, level), point(target, level + 1))
+            for each in range(1, order)
+            for level, target in enumerate((each, each, following[each]))
+        ]
+    return triples
