@@ -1,6 +1,7 @@
 """Projects: imports are whole or nothing, and what is exported is what people entered, with its origin."""
 
 from itertools import combinations
+from time import process_time
 
 import msgspec
 import pytest
@@ -213,3 +214,13 @@ EXPECTED = [
     {frozenset(("r0", "r1")): "none", frozenset(("r0", "r2")): "tie", frozenset(("r1", "r2")): "none"},
 ]
 """What each person says of every two responses: the better one, a tie, or nothing that counts."""
+
+
+def test_an_import_of_many_cases_holds_the_database_for_a_moment(database):
+    """On SQLite everybody waits for it: to keep an object of each row took 2.5 times as long."""
+    (project, _), many = make_project(database, num_cases=1), cases(3000, 8, first=100)
+    begun = process_time()
+    note = load(database, project, many)
+    assert process_time() - begun < 2.5
+    assert (note.num_items, note.num_tasks) == (3000, 3000 * 11)
+    assert counts(database)[1] == 3000 * 11 + 1

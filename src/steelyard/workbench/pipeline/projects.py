@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import floor
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, PipelineRules
@@ -151,20 +151,21 @@ def import_cases(
     source = importable_cases(counted(), settings)
     while block := list(islice(source, _BLOCK)):
         _check_new(session, project, block)
-        items = [_item(project, case, batch, at) for case in block]
+        items = [_item_values(project, case, batch, at) for case in block]
         _number_items(session, items, settings, num_before=num_before + num_items)
-        session.add_all(items)
-        session.flush()
+        # Values, not objects: those of thousands of cases take most of the time that others wait for the database.
+        stored = insert(StoredItem).returning(StoredItem.id, sort_by_parameter_order=True)
+        numbers = session.scalars(stored, items).all()
         tasks = [
-            task
-            for item, case in zip(items, block, strict=True)
-            for task in plan_tasks(item, case, settings, discarded=())
+            values
+            for number, item, case in zip(numbers, items, block, strict=True)
+            for values in _first_tasks(number, item, case, settings)
         ]
-        session.add_all(tasks)
-        session.flush()
-        names |= {item_name(item): item.id for item in items}
+        session.execute(insert(StoredTask), tasks)
+        names |= {
+            _lasting_name(item["prompt"], item["language"]): number for number, item in zip(numbers, items, strict=True)
+        }
         num_items, num_tasks = num_items + len(items), num_tasks + len(tasks)
-        session.expunge_all()
     drawn = draw_reviews(session, project, names, batch)
     skipped = num_in - num_items
     detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn, "skipped": skipped}
@@ -269,20 +270,28 @@ def draw_reviews(
         if layer not in shares:
             continue
         drawn = draw_for_review(tuple(names), layer, share=shares[layer], batch=batch, seed=settings.seed)
-        session.add_all(
-            StoredReview(
-                project_id=project.id, item_id=names[name], round=(rounds or {}).get(names[name], 1), layer=layer
-            )
+        reviews = [
+            {
+                "project_id": project.id,
+                "item_id": names[name],
+                "round": (rounds or {}).get(names[name], 1),
+                "layer": layer,
+            }
             for name in sorted(drawn)
-        )
+        ]
+        if reviews:
+            session.execute(insert(StoredReview), reviews)
         numbers[layer] = len(drawn)
-    session.flush()
     return numbers
 
 
 def item_name(item: StoredItem) -> str:
     """Return the name of an item that stays the same wherever its case is imported: prompt and language."""
-    return msgspec.json.encode([item.prompt, item.language]).decode()
+    return _lasting_name(item.prompt, item.language)
+
+
+def _lasting_name(prompt: str, language: str) -> str:
+    return msgspec.json.encode([prompt, language]).decode()
 
 
 def case_of(item: StoredItem) -> Case:
@@ -296,21 +305,42 @@ def count_states(session: Session, project: int) -> dict[str, int]:
     return {state: number for state, number in session.execute(states)}  # noqa: C416 - `dict` takes no rows
 
 
-def _item(project: StoredProject, case: Case, batch: str, at: float) -> StoredItem:
-    return StoredItem(
-        project_id=project.id,
-        prompt=case.prompt.id,
-        language=case.prompt.language or "",
-        category=case.prompt.category[0] if case.prompt.category else "",
-        batch=batch,
-        case_json=encode_case(case).decode(),
-        state="annotating",
-        discarded=[],
-        changed_at=at,
-    )
+def _item_values(project: StoredProject, case: Case, batch: str, at: float) -> dict[str, Any]:
+    return {
+        "project_id": project.id,
+        "prompt": case.prompt.id,
+        "language": case.prompt.language or "",
+        "category": case.prompt.category[0] if case.prompt.category else "",
+        "batch": batch,
+        "case_json": encode_case(case).decode(),
+        "state": "annotating",
+        "discarded": [],
+        "changed_at": at,
+    }
 
 
-def _number_items(session: Session, items: Sequence[StoredItem], settings: ProjectSettings, *, num_before: int) -> None:
+def _first_tasks(
+    number: int, item: Mapping[str, Any], case: Case, settings: ProjectSettings
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of the tasks of a new item."""
+    planned = plan_case(case, settings)
+    assert planned is not None, "an importable case has tasks"
+    kind, design = planned
+    for place, shown in enumerate(design, start=1):
+        yield {
+            "project_id": item["project_id"],
+            "item_id": number,
+            "number": place,
+            "kind": kind.name,
+            "responses": list(shown),
+            "category": item["category"],
+            "num_wanted": settings.rules.num_annotators,
+        }
+
+
+def _number_items(
+    session: Session, items: Sequence[dict[str, Any]], settings: ProjectSettings, *, num_before: int
+) -> None:
     """Give new items of a batch their numbers, and leave some between them for planted reviews, at random places.
 
     As many as the layers will get, by their shares. Without planted reviews the database numbers the items.
@@ -323,15 +353,14 @@ def _number_items(session: Session, items: Sequence[StoredItem], settings: Proje
     if not num_spare:
         return
     numbers = next_item_numbers(session, len(items) + num_spare)
-    rng = generator(settings.seed, "spare numbers", items[0].batch, num_before)
+    rng = generator(settings.seed, "spare numbers", items[0]["batch"], num_before)
     # The last number is an item's: the next import counts on from there.
     spare = set(rng.choice(len(numbers) - 1, size=num_spare, replace=False).tolist())
-    session.add_all(
-        StoredSpareNumber(id=numbers[place], project_id=items[0].project_id, batch=items[0].batch) for place in spare
-    )
+    place_of_batch = {"project_id": items[0]["project_id"], "batch": items[0]["batch"]}
+    session.execute(insert(StoredSpareNumber), [{"id": numbers[place], **place_of_batch} for place in sorted(spare)])
     taken = (number for place, number in enumerate(numbers) if place not in spare)
     for item, number in zip(items, taken, strict=True):
-        item.id = number
+        item["id"] = number
 
 
 def _check_storable(case: Case) -> None:
