@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from many_processes import alone
 from steelyard.core.config import Config
 from steelyard.core.errors import FileError, OutputError
-from steelyard.io.atomic import atomic_write, only_writer, sweep_parts
+from steelyard.io.atomic import atomic_write, only_writer, part_folder, sweep_parts
 from steelyard.io.run_folder import read_run, result_folder
 
 HOLD = """
@@ -88,6 +89,33 @@ def test_what_a_killed_process_was_writing_is_swept_and_what_a_living_one_writes
         assert not stale.exists()
     assert target.read_bytes() == b"whole"
     assert other.exists()
+
+
+def write_file(target, number):
+    with atomic_write(target) as file:
+        file.write(b"%d" % number)
+    return number
+
+
+def fill_folder(target, number):
+    with part_folder(target) as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "number").write_text(f"{number}")
+        return int((folder / "inner" / "number").read_text())
+
+
+@pytest.mark.parametrize("write", [write_file, fill_folder])
+def test_writers_and_sweepers_at_the_same_moment_leave_each_others_files(write, tmp_path):
+    """A sweeper took the file or folder of a writer that had made it, and not yet locked it, for a leftover."""
+    target = tmp_path / "target"
+
+    def sweep_and_write(number):
+        sweep_parts(target)
+        return write(target, number)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(sweep_and_write, range(400))) == list(range(400))
+    assert not list(tmp_path.glob(".*.part"))
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"stage": 3}', "[" * 2000, "\udc80"], ids=range(5))

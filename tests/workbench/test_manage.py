@@ -304,11 +304,15 @@ def test_an_upload_leaves_nothing_and_a_server_removes_what_one_that_was_killed_
 
 
 def test_uploads_at_the_same_moment_are_all_read(tmp_path, monkeypatch):
-    """An upload that began took the folder of another for that of a server that was killed."""
+    """A server that starts took the folder of an upload to another one for that of a server that was killed."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def read_beside_a_start(_):
+        sweep_uploads()
+        return len(read_upload(io.BytesIO(case_lines(2)), "cases.jsonl"))
+
     with ThreadPoolExecutor(8) as threads:
-        sent = [threads.submit(read_upload, io.BytesIO(case_lines(2)), "cases.jsonl") for _ in range(200)]
-    assert [len(each.result()) for each in sent] == [2] * 200
+        assert list(threads.map(read_beside_a_start, range(200))) == [2] * 200
 
 
 CONVERTED = ("upload the case file that steelyard convert makes of it", "请上传由 steelyard convert 转换得到的案例文件")

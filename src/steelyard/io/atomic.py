@@ -42,17 +42,15 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """
     if path.exists() and not path.is_file():
         raise OutputError("not a regular file, so it cannot be replaced", where=str(path), do="name a new file")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    descriptor, part = _make_part(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            lock(descriptor)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        move_into_place(Path(name), path)
+            move_into_place(part, path)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         number = error.errno if isinstance(error, OSError) else None
         if number in _NO_ROOM:
             problem, do = _NO_ROOM[number]
@@ -127,8 +125,17 @@ def _equal_folders(first: Path, second: Path) -> bool:
 def sweep_parts(path: Path) -> None:
     """Remove the temporary files of ``path`` that killed processes left; files locked by a running process stay."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        if part.is_symlink() or not is_held(part):
+        if part.is_symlink():
             remove(part)
+            continue
+        with suppress(FileNotFoundError):  # another process was faster
+            descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                # Removed while it is locked: a process that has just made it then makes another one.
+                if lock(descriptor):
+                    remove(part)
+            finally:
+                os.close(descriptor)
 
 
 def remove(path: Path) -> None:
@@ -190,14 +197,35 @@ def only_writer(folder: Path) -> Iterator[None]:
 @contextmanager
 def part_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder beside ``path``, locked so that no other process removes it as a leftover."""
+    descriptor, part = _make_part(path, is_folder=True)
+    try:
+        yield part
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(part)
+        os.close(descriptor)
+
+
+def _make_part(path: Path, *, is_folder: bool = False) -> tuple[int, Path]:
+    """Create a temporary file or folder beside ``path`` and lock it. Returns its descriptor and its path.
+
+    Until it is locked, another process may take it for a leftover and remove it: then another one is made.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=".part") as name:
-        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            lock(descriptor)
-            yield Path(name)
-        finally:
-            os.close(descriptor)
+    names = {"dir": path.parent, "prefix": f".{path.name}.", "suffix": ".part"}
+    while True:
+        if is_folder:
+            name = tempfile.mkdtemp(**names)
+            try:
+                descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+        else:
+            descriptor, name = tempfile.mkstemp(**names)
+        with suppress(FileNotFoundError):
+            if lock(descriptor) and os.path.samestat(os.fstat(descriptor), Path(name).stat()):
+                return descriptor, Path(name)
+        os.close(descriptor)
 
 
 def is_held(path: Path) -> bool:

@@ -23,10 +23,7 @@ _CONVERTED = "upload the case file that steelyard convert makes of it"
 
 
 def sweep_uploads() -> None:
-    """Remove what a server that was killed has left of uploads.
-
-    Once, when a server starts: another upload that begins at the same moment holds its folder only after it was made.
-    """
+    """Remove what a server that was killed has left of uploads."""
     with suppress(OSError):
         sweep_parts(_place())
 
