@@ -2,12 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from evaluation_summaries import resampled_bench
 from steelyard.core.types import UNKNOWN_JUDGE, Scores
 from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.measures.label_error import MEASURE, estimate
 from steelyard.evaluation.people_answers import NO_PEOPLE, ONE_PERSON, SETTLED_ALONE, first_answers
+from steelyard.evaluation.tables import word
+from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.label_error import TOO_FEW
 from strategies import case, cases, judgment
 
@@ -155,6 +158,23 @@ def test_the_sentence_has_the_three_numbers():
     error, perfect = (float(sentence.values[name].rstrip("%")) for name in ("error", "perfect"))
     assert error + perfect == pytest.approx(100, abs=0.11)
     assert float(sentence.values["distance"]) == pytest.approx(perfect - 70, abs=0.11)
+
+
+@pytest.mark.parametrize(
+    ("distance", "said"),
+    [
+        (Estimate(-0.578, -0.61, 0.02, 90), ("57.8", "above", "\N{MINUS SIGN}2.0 … 61.0")),
+        (Estimate(0.1, -0.02, 0.2, 90), ("10.0", "below", "\N{MINUS SIGN}2.0 … 20.0")),
+        (Estimate(None, None, None, 0), ("\N{EN DASH}", "below", "\N{EN DASH} … \N{EN DASH}")),
+    ],
+)
+def test_a_model_above_a_perfect_one_is_said_to_be_above(distance, said):
+    found = measured(disagreeing(18, 100))
+    found = replace(found, distance=replace(found.distance, micro=distance))
+    (sentence,) = MEASURE.sentences("m", found)
+    number, side, gap = said
+    assert (sentence.values["distance"], sentence.values["gap"]) == (number, gap)
+    assert sentence.values["side"] == word(f"{side}_perfect")
 
 
 @settings(deadline=None, max_examples=20)

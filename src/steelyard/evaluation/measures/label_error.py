@@ -57,6 +57,8 @@ from steelyard.statistics.whole_prompts import WholePrompts
 TEXT = {
     "label_error": {"en": "Label error", "zh": "标签错误率"},
     "label_error_most": {"en": "Errors on hard pairs only", "zh": "仅难判者出错"},
+    "below_perfect": {"en": "below", "zh": "低"},
+    "above_perfect": {"en": "above", "zh": "高"},
     "perfect_model": {"en": "Perfect model", "zh": "完美模型"},
     "accuracy_with_answers": {"en": "This model", "zh": "本模型"},
     "distance_to_perfect": {"en": "Distance", "zh": "差距"},
@@ -84,9 +86,9 @@ TEXT = {
     },
     "say_exact_match_by_people": {
         "en": "If people err independently, a perfect model would match {exact} of the prompts exactly (95% interval "
-        "{interval}); {model} is {distance} points below (95% interval {gap}).",
-        "zh": "若标注员独立犯错，完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} 低 {distance} "
-        "个百分点（95% 置信区间 {gap}）。",
+        "{interval}); {model} is {distance} points {side} (95% interval {gap}).",
+        "zh": "若标注员独立犯错，完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} {side} "
+        "{distance} 个百分点（95% 置信区间 {gap}）。",
     },
     "why_too_few_prompts_answered_whole": {"en": "too few prompts answered whole", "zh": "完整作答的提示词太少"},
     "note_relabelled": {
@@ -98,10 +100,10 @@ TEXT = {
     "say_relabelled": {
         "en": "{error} of this bench's labels are wrong (95% interval {interval}): better judges contradict {wrong} of "
         "{pairs:label|labels} that they made again for {prompts:prompt|prompts}, and left {undecided} undecided. A "
-        "perfect model would reach {perfect}; {model} is {distance} points below (95% interval {gap}).",
+        "perfect model would reach {perfect}; {model} is {distance} points {side} (95% interval {gap}).",
         "zh": "该评测集有 {error} 的标签是错的（95% 置信区间 {interval}）：更可靠的评判者为 {prompts} 个提示词重新标注 "
-        "{pairs} 个标签，其中 {wrong} 个与原标签相反，另有 {undecided} 个未能判定。完美模型可达 {perfect}；{model} 低 "
-        "{distance} 个百分点（95% 置信区间 {gap}）。",
+        "{pairs} 个标签，其中 {wrong} 个与原标签相反，另有 {undecided} 个未能判定。完美模型可达 {perfect}；{model} "
+        "{side} {distance} 个百分点（95% 置信区间 {gap}）。",
     },
     "say_relabelled_judge": {
         "en": "With a judge's verdicts on the other pairs, each of these labels counts as {effective}.",
@@ -109,9 +111,9 @@ TEXT = {
     },
     "say_best_exact_match": {
         "en": "A perfect model would match {exact} of the prompts exactly (95% interval {interval}); {model} is "
-        "{distance} points below (95% interval {gap}).",
-        "zh": "完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} 低 {distance} 个百分点（95% 置信"
-        "区间 {gap}）。",
+        "{distance} points {side} (95% interval {gap}).",
+        "zh": "完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} {side} {distance} 个百分点（95% "
+        "置信区间 {gap}）。",
     },
     "say_stated_label_error": {
         "en": "This is the label error that the bench states of itself, by people's first answers to its "
@@ -135,9 +137,9 @@ TEXT = {
     "say_label_error": {
         "en": "{error} of this bench's labels are wrong if people err independently (95% interval {interval}), and up "
         "to {most} ({most_interval}) if their errors gather on hard pairs. A perfect model would reach {perfect}, or "
-        "{least} in the second case; {model} is {distance} points below the first (95% interval {gap}).",
+        "{least} in the second case; {model} is {distance} points {side} the first (95% interval {gap}).",
         "zh": "若标注员独立犯错，该评测集有 {error} 的标签是错的（95% 置信区间 {interval}）；若错误集中于难判的偏好对，"
-        "则最多有 {most}（{most_interval}）。完美模型可达 {perfect}，后一种情形下为 {least}；{model} 比前者低 "
+        "则最多有 {most}（{most_interval}）。完美模型可达 {perfect}，后一种情形下为 {least}；{model} 比前者{side} "
         "{distance} 个百分点（95% 置信区间 {gap}）。",
     },
 }
@@ -406,9 +408,12 @@ def sentences(model: str, summary: LabelErrorSummary) -> Iterator[Sentence]:
 
 
 def _gap_in_words(distance: Estimate) -> dict[str, str]:
-    ends = (distance.value, distance.low, distance.high)
-    value, low, high = (decimal(None if end is None else 100 * end, 1) for end in ends)
-    return {"distance": value, "gap": f"{low} \N{HORIZONTAL ELLIPSIS} {high}"}
+    ends, is_above = (distance.value, distance.low, distance.high), distance.value is not None and distance.value < 0
+    if is_above:
+        ends = (ends[0], ends[2], ends[1])
+    factor, side = (-100, "above_perfect") if is_above else (100, "below_perfect")
+    value, low, high = (decimal(None if end is None else factor * end, 1) for end in ends)
+    return {"distance": value, "side": word(side), "gap": f"{low} \N{HORIZONTAL ELLIPSIS} {high}"}
 
 
 def ceiling(summary: LabelErrorSummary) -> BenchCeiling | None:
