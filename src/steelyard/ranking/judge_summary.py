@@ -34,6 +34,7 @@ from steelyard.ranking.judge_quality import (
     UNORDERED,
     JudgeQualityCounts,
 )
+from steelyard.ranking.judge_reliability import agreement_shares, kappa_of
 from steelyard.statistics import agreement
 from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.intervals import Estimate
@@ -107,15 +108,8 @@ def agreement_summary(draws: Draws) -> AgreementSummary:
 def _pair_agreement(
     totals: UnitSums, *, judges: tuple[str, str] | None = None, kinds: tuple[str, str] | None = None
 ) -> PairAgreement:
-    same, same_strict = estimate_shares(totals, _same_label)
-    kappa = agreement_beyond_chance(totals, agreement.kappa)
-    return PairAgreement(judges=judges, kinds=kinds, agreement=same, agreement_of_strict=same_strict, kappa=kappa)
-
-
-def _same_label(cells: Floats) -> PreferenceCounts:
-    """Count items with one label from both, among all items and among those on which neither said tie."""
-    below = np.stack([cells.sum(axis=-1), agreement.num_strict(cells)], axis=-1)
-    return PreferenceCounts(np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1), below)
+    same, strict = agreement_shares(totals)
+    return PairAgreement(judges=judges, kinds=kinds, agreement=same, agreement_of_strict=strict, kappa=kappa_of(totals))
 
 
 MOST_JUDGES = 500
