@@ -14,7 +14,7 @@ from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.languages import language_key
 
 
-class Kin(NamedTuple):
+class Kin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The groups of a language: family, script, resource level, and class of Joshi et al. (2020); null if unknown.
 
     Languages of the same ``column`` are averaged first (Chinese in two scripts; M-RewardBench, Table 9). ``subgroup``
@@ -35,16 +35,6 @@ GROUPED_BY_OF_MODELS = ("family", "subgroup", "script", "resource", "resource_cl
 """The groups of the languages of several models: a branch of one language says little of one model."""
 
 
-class _Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    codes: tuple[str, ...]
-    script: str
-    family: str
-    subgroup: str | None = None
-    resource: str | None = None
-    resource_class: int | None = None
-    column: str | None = None
-
-
 class KnownLanguage(NamedTuple):
     """A language of the table: its name, and its groups."""
 
@@ -58,10 +48,10 @@ def known_languages(codes: Iterable[str]) -> dict[str, KnownLanguage]:
     listed: dict[str, KnownLanguage] = {}
     by_identity: dict[str, KnownLanguage] = {}
     for name, row in table.items():
-        language = msgspec.convert(row, _Language)
-        known = KnownLanguage(name, Kin(*(getattr(language, field) for field in Kin._fields)))
-        listed |= dict.fromkeys(language.codes, known)
-        by_identity.setdefault(language_key(language.codes[0]), known)
+        codes_of_row = row.pop("codes")
+        known = KnownLanguage(name, msgspec.convert(row, Kin))
+        listed |= dict.fromkeys(codes_of_row, known)
+        by_identity.setdefault(language_key(codes_of_row[0]), known)
     # A code of the table may say the script of a language, as its identity does not where the script is the usual one.
     language_of = {code: listed.get(code) or by_identity.get(language_key(code)) for code in codes}
     return {code: language for code, language in language_of.items() if language is not None}
