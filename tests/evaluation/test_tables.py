@@ -9,6 +9,8 @@ from steelyard.evaluation.tables import (
     decimal,
     decimal_interval,
     isolate,
+    p_relation,
+    p_value,
     pair_name,
     percent,
     points,
@@ -86,3 +88,16 @@ def test_a_decimal_of_a_thousand_has_its_comma_as_a_count_does():
         "0.000",
         "–",
     )
+
+
+@pytest.mark.parametrize(
+    ("p", "in_table", "in_sentence"),
+    [(0.0, "< 0.001", "p < 0.001"), (0.00099, "< 0.001", "p < 0.001"), (0.001, "0.001", "p = 0.001"),
+     (0.0124, "0.012", "p = 0.012"), (1.0, "1.000", "p = 1.000")],
+)  # fmt: skip
+def test_no_p_value_is_shown_as_nothing(p, in_table, in_sentence):
+    assert (p_value(p), p_relation(p)) == (in_table, in_sentence)
+
+
+def test_a_missing_p_value_is_a_dash():
+    assert p_value(None) == "\N{EN DASH}"

@@ -166,6 +166,16 @@ def decimal(value: float | None, places: int = 3) -> str:
     return DASH if value is None else f"{value:z,.{places}f}".replace("-", MINUS)
 
 
+def p_value(p: float | None) -> str:
+    """Format a p-value for a table, such as ``0.012`` or ``< 0.001``; a dash for null."""
+    return "< 0.001" if p is not None and p < 0.001 else decimal(p)
+
+
+def p_relation(p: float) -> str:
+    """Format a p-value for a sentence: ``p = 0.012``, ``p < 0.001``."""
+    return f"p {p_value(p)}" if p < 0.001 else f"p = {p_value(p)}"
+
+
 def decimal_interval(estimate: Estimate) -> str:
     """Format the interval as ``0.412 … 0.633``; the reason if there is none."""
     if estimate.low is None or estimate.high is None:

@@ -18,6 +18,7 @@ from steelyard.evaluation.tables import (
     decimal,
     decimal_interval,
     language_word,
+    p_relation,
     percent,
     points,
     points_spread,
@@ -80,7 +81,7 @@ def _sentences(name: str, powered: PPISummary) -> Iterator[Sentence]:
         else:
             yield Sentence("say_labels_needed", numbers | {"with": count(needed.with_judge)})
     if powered.population.differs:
-        yield Sentence("say_other_population", {"p": decimal(powered.population.smallest_p, 4)})
+        yield Sentence("say_other_population", {"p": p_relation(powered.population.smallest_p)})
 
 
 def _table(powered: PPISummary) -> Table:

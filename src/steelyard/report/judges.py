@@ -15,6 +15,8 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     isolate,
+    p_relation,
+    p_value,
     percent,
     points,
     points_spread,
@@ -83,12 +85,13 @@ def _of_run(sentence: Sentence, name: str) -> Sentence:
 def _standing_out(key: str, judge: JudgeReliability, panel: PanelReliability) -> Sentence:
     below = judge.below_median
     assert below is not None, "a judge that stands out was compared with the others"
+    assert judge.p is not None, "and tested"
     values = {
         "judge": judge.judge,
         **_estimate(judge.agreement),
         "below": points(below.value).lstrip("+"),
         "spread": points_spread(below),
-        "p": p_value(judge.p),
+        "p": p_relation(judge.p),
         "judges": count(sum(tested.p is not None for tested in panel.judges)),
     }
     return Sentence(key, values)
@@ -110,7 +113,7 @@ def _change(judge: JudgeReliability) -> Sentence:
         "before": percent(change.before.value),
         "after": percent(change.after.value),
         "prompts": count(change.before.n + change.after.n),
-        "p": p_value(change.p),
+        "p": p_relation(change.p),
     }
     return Sentence("say_judge_declined" if _rise(judge) < 0 else "say_judge_improved", values)
 
@@ -122,13 +125,6 @@ def _rise(judge: JudgeReliability) -> float:
 
 def _estimate(estimate: Estimate) -> dict[str, str]:
     return {"agreement": percent(estimate.value), "interval": spread(estimate), "pairs": count(estimate.n)}
-
-
-def p_value(p: float | None) -> str:
-    """Format a p-value with its relation: ``p = 0.012``, ``p < 0.001``."""
-    if p is None:
-        return DASH
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def judge_panels(summary: ResolveSummary, cases: Mapping[str, Sequence[Case]]) -> Iterator[Panel]:
@@ -182,7 +178,7 @@ def reliability_table(judges: Sequence[JudgeReliability]) -> Table:
                 *DECIMAL.cells(judge.kappa),
                 DASH if below is None else points(below.value),
                 DASH if below is None else points_spread(below),
-                DASH if judge.p is None else p_value(judge.p).removeprefix("p = ").removeprefix("p "),
+                p_value(judge.p),
                 count(judge.num_pairs),
                 *people,
             )
@@ -198,8 +194,7 @@ def change_table(judges: Sequence[JudgeReliability]) -> Table:
         change = judge.change
         assert change is not None
         cells = (*PERCENT.cells(change.before), *PERCENT.cells(change.after))
-        p = p_value(change.p).removeprefix("p = ").removeprefix("p ")
-        rows.append((judge.judge, change.since, *cells, p, count(change.before.n + change.after.n)))
+        rows.append((judge.judge, change.since, *cells, p_value(change.p), count(change.before.n + change.after.n)))
     return table(columns, rows)
 
 

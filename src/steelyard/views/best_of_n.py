@@ -21,6 +21,8 @@ from steelyard.evaluation.tables import (
     count,
     decimal,
     isolate,
+    p_relation,
+    p_value,
     percent,
     table,
     word,
@@ -108,7 +110,7 @@ def _proxy_sentences(summary: BestOfNSummary, curve: BestOfNCurve, proxy: BestOf
         numbers = {"categories": names if more <= 0 else f"{names} + {count(more)}"}
         yield Sentence("say_categories_without_gold", numbers)
     elif proxy.population.differs:
-        yield Sentence("say_gold_of_other_population", {"p": decimal(proxy.population.smallest_p, 4)})
+        yield Sentence("say_gold_of_other_population", {"p": p_relation(proxy.population.smallest_p)})
 
 
 def _peak_sentence(peak: BestOfNPeak, last: int) -> Sentence:
@@ -162,7 +164,7 @@ def _curve_table(summary: BestOfNSummary, curve: BestOfNCurve) -> Table:
             *(form.cells(point.gold_only) if has_proxy else ()),
             form.value(point.oracle.value),
             *form.cells(point.loss),
-            decimal(point.p),
+            p_value(point.p),
             decimal(point.kl_bound, 2),
         )
         for point in curve.points

@@ -17,6 +17,7 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     decimal,
+    p_value,
     pair_name,
     points,
     points_spread,
@@ -52,7 +53,7 @@ def _powered_table(summary: ComparisonSummary) -> Table:
         (
             pair_name(difference.first, difference.second),
             *POINTS.cells(powered.estimate),
-            DASH if powered.p is None else _p_value(powered.p),
+            p_value(powered.p),
             *POINTS.cells(powered.human_only),
             decimal(powered.effective_labels, 2),
         )
@@ -84,7 +85,7 @@ def _sentences(run: StageRun[ComparisonSummary]) -> tuple[Sentence, ...]:
                 "second": difference.second,
                 "points": points(powered.estimate.value),
                 "interval": points_spread(powered.estimate),
-                "p": _p_value(powered.p),
+                "p": p_value(powered.p),
                 "effective_labels": decimal(powered.effective_labels, 2),
             }
             sentences.insert(1, Sentence("say_few_difference", values))
@@ -110,7 +111,7 @@ def _pair_sentence(difference: ModelDifference, measure: str) -> Sentence:
         "points": points(ranked.value),
         "interval": points_spread(ranked),
         "measure": measure,
-        "p": _p_value(difference.p_bounded),
+        "p": p_value(difference.p_bounded),
         "detectable": points(difference.detectable).lstrip("+"),
     }
     if difference.p_bounded < LEVEL:
@@ -141,10 +142,10 @@ def _difference_table(summary: ComparisonSummary) -> Table:
     rows = [
         (
             pair_name(difference.first, difference.second),
-            *((*POINTS.cells(difference.ranked), _p_value(difference.p_ranked)) if _has_headline(summary) else ()),
-            *(*POINTS.cells(difference.accuracy), _p_value(difference.p_accuracy_corrected)),
+            *((*POINTS.cells(difference.ranked), p_value(difference.p_ranked)) if _has_headline(summary) else ()),
+            *(*POINTS.cells(difference.accuracy), p_value(difference.p_accuracy_corrected)),
             points(difference.detectable),
-            *(*POINTS.cells(difference.exact_match), _p_value(difference.p_exact_match_corrected)),
+            *(*POINTS.cells(difference.exact_match), p_value(difference.p_exact_match_corrected)),
         )
         for difference in summary.comparisons
     ]
@@ -176,10 +177,6 @@ def _difference_figure(summary: ComparisonSummary) -> Figure:
     dots = [Dot(name, name, each.ranked) for name, each in zip(names, summary.comparisons, strict=True)]
     axis = {"title": word("difference"), "format": "+.0%", "tickCount": 6}
     return Figure("figure_differences", interval_rows(dots, {"axis": axis}, row="scorer", form="+.1%", line=0.0))
-
-
-def _p_value(value: float) -> str:
-    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
 
 
 class _Compared(msgspec.Struct):

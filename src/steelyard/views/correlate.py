@@ -13,7 +13,6 @@ from steelyard.evaluation.correlation import (
     value_of,
 )
 from steelyard.evaluation.tables import (
-    DASH,
     DECIMAL,
     Grouped,
     Panel,
@@ -23,6 +22,7 @@ from steelyard.evaluation.tables import (
     decimal,
     decimal_interval,
     isolate,
+    p_value,
     pair_name,
     reason,
     table,
@@ -109,7 +109,7 @@ def _contrast_table(summary: CorrelateSummary) -> Table:
             each.outcome,
             count(each.difference.n),
             *DECIMAL.cells(each.difference),
-            _p_value(each.p_corrected),
+            p_value(each.p_corrected),
             decimal(each.detectable),
             decimal(each.between),
         )
@@ -120,10 +120,6 @@ def _contrast_table(summary: CorrelateSummary) -> Table:
         "detectable", "between_benches",
     )  # fmt: skip
     return table(columns, rows)
-
-
-def _p_value(p: float | None) -> str:
-    return DASH if p is None else "< 0.001" if p < 0.001 else decimal(p)
 
 
 def _sentences(run: StageRun[CorrelateSummary]) -> Iterator[Sentence]:
@@ -174,7 +170,7 @@ def _contrast_sentences(contrasts: Sequence[BenchContrast]) -> Iterator[Sentence
             "worse": isolate(worse),
             "outcome": isolate(each.outcome),
             "difference": decimal(abs(each.difference.value or 0.0), 2),
-            "p": _p_value(each.p_corrected),
+            "p": p_value(each.p_corrected),
         }
         yield Sentence("say_better_bench", values)
     if not tested and contrasts:

@@ -18,6 +18,7 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     isolate,
+    p_value,
     pair_name,
     percent,
     points,
@@ -142,11 +143,11 @@ def difference_panels(title: str, differences: Sequence[ArmDifference]) -> Itera
             pair_name(each.first, each.second),
             _marked(each.accuracy, each.p_accuracy_corrected),
             points_spread(each.accuracy),
-            f"{each.p_accuracy_corrected:.4f}",
+            p_value(each.p_accuracy_corrected),
             points(each.detectable),
             _marked(each.exact_match, each.p_exact_match_corrected),
             points_spread(each.exact_match),
-            f"{each.p_exact_match_corrected:.4f}",
+            p_value(each.p_exact_match_corrected),
         )
         for each in differences
     ]
@@ -164,7 +165,7 @@ def growth_panels(growth: Sequence[Growth]) -> Iterator[Panel]:
             line.name,
             word(f"by_{line.by}"),
             *POINTS.cells(line.per_doubling),
-            f"{line.p:.4f}",
+            p_value(line.p),
             f"{count(round(min(line.sizes)))} {DASH} {count(round(max(line.sizes)))}",
         )
         for line in growth
