@@ -54,9 +54,8 @@ def doubts(crew, person=None):
 
 def ruled(crew, verdict, person=None):
     who = person or crew.people["researcher"][0]
-    return crew.database.write(
-        lambda session: rule_on_truth(session, crew.item().id, verdict, person=who, at=crew.now())
-    )
+    crew.database.write(lambda session: rule_on_truth(session, crew.item().id, verdict, person=who, at=crew.now()))
+    return crew.item().state
 
 
 def accuracy(crew):

@@ -55,9 +55,15 @@ def adjudicate(database, rules, *, until):
 def make(database, project, most=5):
     def add(session):
         items = session.scalars(select(StoredItem.id)).all()
-        return add_gold_tasks(session, session.get_one(StoredProject, project), most=most, at=NOON, items=items)
+        add_gold_tasks(session, session.get_one(StoredProject, project), most=most, at=NOON, items=items)
 
-    return database.write(add)
+    former = num_gold(database)
+    database.write(add)
+    return num_gold(database) - former
+
+
+def num_gold(database):
+    return sum(task.is_gold for task in rows(database, StoredTask))
 
 
 def exported(database, project):

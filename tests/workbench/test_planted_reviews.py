@@ -100,9 +100,7 @@ def queue(crew, layer, person):
 
 
 def decided(crew, item, verdict, layer, person):
-    return crew.database.write(
-        lambda session: decide(session, item, verdict, layer=layer, person=person, at=crew.now())
-    )
+    crew.database.write(lambda session: decide(session, item, verdict, layer=layer, person=person, at=crew.now()))
 
 
 def planted_rows(crew, **wanted):
@@ -568,10 +566,9 @@ def test_a_batch_that_is_accepted_takes_its_planted_reviews_along(database):
     finished = sum(each.num_finished for each in shown.values() if each.batch == "b")
     assert (sum(each.num_waiting for each in shown.values() if each.batch == "b"), finished) == (0, 6 - len(planted))
     assert shown["b2"].num_waiting == ordinary + len(planted)
-    accepted = crew.database.write(
+    crew.database.write(
         lambda session: decide_batch(session, project, "b2", ACCEPTED, layer="research", person=second, at=crew.now())
     )
-    assert accepted == ordinary + len(planted)
     assert {row.decision for row in planted_rows(crew, layer="research") if row.item_id in planted} == {"accepted"}
     assert [event.detail["items"] for event in crew.events("batch accepted")] == [ordinary]
     with pytest.raises(TransitionRefused):

@@ -46,14 +46,15 @@ def annotated(database, **settings):
 
 def deciding(crew, verdict, layer, person=None, number=0):
     person = person or crew.people[dict(LAYERS)[layer]][0]
-    return crew.database.write(
+    crew.database.write(
         lambda session: decide(session, crew.item(number).id, verdict, layer=layer, person=person, at=crew.now())
     )
+    return crew.item(number).state
 
 
 def deciding_batch(crew, verdict, layer, person=None):
     person = person or crew.people[dict(LAYERS)[layer]][0]
-    return crew.database.write(
+    crew.database.write(
         lambda session: decide_batch(
             session,
             session.get_one(StoredProject, crew.project),
@@ -83,7 +84,7 @@ def test_layers_get_exactly_what_they_drew(database):
     assert set(queue(crew, "operations", crew.people["operations"][0])) == drawn["operations"]
     for number in (ids.index(item) for item in drawn["operations"]):
         deciding(crew, ACCEPTED, "operations", number=number)
-    assert deciding_batch(crew, ACCEPTED, "research") == 10
+    deciding_batch(crew, ACCEPTED, "research")
     assert {crew.item(number).state for number in range(10)} == {"finished"}
     assert Counter(row.layer for row in rows(crew)) == {"delivery": 3, "operations": 3, "research": 10}
     assert {row.decision for row in rows(crew)} == {"accepted"}
@@ -171,7 +172,7 @@ def test_a_whole_batch_is_rejected_later_finished_items_too(database):
     assert before == ("b", 3, 4, 10)
     with pytest.raises(ConfigError):
         deciding_batch(crew, Verdict(False), "operations")
-    assert deciding_batch(crew, REJECTED, "operations") == 10
+    deciding_batch(crew, REJECTED, "operations")
     assert {crew.item(number).state for number in range(10)} == {"annotating"}
     assert shown_batches(crew) == []
     drawn = [row for row in rows(crew) if row.round == 2]

@@ -82,8 +82,8 @@ def discards_of(session: Session, items: Collection[int]) -> dict[int, ItemDisca
 
 def remove_discarded(
     session: Session, item: StoredItem, settings: ProjectSettings, *, person: int | None, at: float
-) -> dict[str, str]:
-    """Take out the responses that people agree to discard. Returns those that left, with the reasons.
+) -> None:
+    """Take out the responses that people agree to discard.
 
     An item whose people were aligning goes back to annotation where further tasks are needed. One with two responses
     left has them compared or is dropped, as the rules say; one with a single response is dropped.
@@ -95,7 +95,7 @@ def remove_discarded(
         each.id: agreed[each.id] for each in case_of(item).responses if each.id in agreed.keys() - item.discarded
     }
     if not leaving:
-        return {}
+        return
     plan = kind_named(evidence[0].task.kind).replan([each.task.responses for each in evidence], leaving)
     item.discarded = [*item.discarded, *leaving]
     retiring = [evidence[place].task.id for place in plan.retiring]
@@ -110,7 +110,6 @@ def remove_discarded(
         move(session, item, "dropped", person=None, at=at, reason=reason)
     elif added and item.state in ALIGNING:
         move(session, item, "replanned", person=person, at=at, reason=f"discarded: {', '.join(leaving)}")
-    return leaving
 
 
 def _add_tasks(

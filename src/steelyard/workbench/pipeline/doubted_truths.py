@@ -71,8 +71,8 @@ def was_doubted(session: Session, item: int) -> bool:
     return bool(session.scalar(select(protest | ruling)))
 
 
-def rule_on_truth(session: Session, item: int, verdict: Verdict, *, person: int, at: float) -> str:
-    """Keep the answer of a doubted item, or withdraw it and have the item annotated again. Returns the item's state.
+def rule_on_truth(session: Session, item: int, verdict: Verdict, *, person: int, at: float) -> None:
+    """Keep the answer of a doubted item, or withdraw it and have the item annotated again.
 
     Raises TransitionRefused where nobody doubts it by now, or this person alone, and RefusedError for a withdrawal
     without a reason.
@@ -88,10 +88,9 @@ def rule_on_truth(session: Session, item: int, verdict: Verdict, *, person: int,
             .values(is_upheld=True, ruled_by=person)
         )
         record(session, AuditEvent(_UPHELD, "item", item, person, {"reason": verdict.reason.strip()}), at=at)
-        return locked.state
+        return
     begin_round(session, session.get_one(StoredProject, locked.project_id), [locked], verdict, person=person, at=at)
     record(session, AuditEvent("truth withdrawn", "item", item, person, {"reason": verdict.reason.strip()}), at=at)
-    return locked.state
 
 
 _IS_PROTEST = (

@@ -24,15 +24,16 @@ GOLD_MADE = "gold tasks made"
 """The event of the audit log."""
 
 
-def gold_from_finished(session: Session, project: StoredProject, items: Sequence[int], *, at: float) -> int:
-    """Make gold tasks of items that have just been finished, as far as the project needs more. Returns their number.
+def gold_from_finished(session: Session, project: StoredProject, items: Sequence[int], *, at: float) -> None:
+    """Make gold tasks of items that have just been finished, as far as the project needs more.
 
     A person who answers every ordinary task needs as many as ``gold_share`` of these: more are never handed out.
     """
     share = settings_of(project).rules.gold_share
     ordinary = select(func.count()).where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False))
     most = ceil(share * (session.scalar(ordinary) or 0)) if share else 0
-    return add_gold_tasks(session, project, most=most, at=at, items=items) if most else 0
+    if most:
+        add_gold_tasks(session, project, most=most, at=at, items=items)
 
 
 def add_gold_tasks(
@@ -42,15 +43,15 @@ def add_gold_tasks(
     most: int,
     at: float,
     items: Sequence[int],
-) -> int:
+) -> None:
     """Make gold tasks of settled tasks of the finished ones of items, up to ``most`` in the project.
 
-    They are drawn at random by the project's seed. Returns the number of new ones. A settled answer that gives no
-    order, or discards a response, checks nobody.
+    They are drawn at random by the project's seed. A settled answer that gives no order, or discards a response, checks
+    nobody.
     """
     missing = most - (session.scalar(select(func.count()).where(*_live_gold(project))) or 0)
     if missing <= 0:
-        return 0
+        return
     candidates = [
         (task, answer)
         for task, answer in _settled_tasks(session, project, items)
@@ -81,7 +82,6 @@ def add_gold_tasks(
         session.flush()
     if chosen:
         record(session, AuditEvent(GOLD_MADE, "project", project.id, None, {"tasks": len(chosen)}), at=at)
-    return len(chosen)
 
 
 def _settled_tasks(

@@ -35,15 +35,15 @@ class SpoiledTask(Record, frozen=True, kw_only=True):
     settled: TaskAnswer | None = None
 
 
-def prepare_reviews(session: Session, project: StoredProject, items: Sequence[StoredItem]) -> int:
-    """Make planted reviews of items that have just been finished, as far as the layers need some. Returns their number.
+def prepare_reviews(session: Session, project: StoredProject, items: Sequence[StoredItem]) -> None:
+    """Make planted reviews of items that have just been finished, as far as the layers need some.
 
     Items with a task on which its people differ, and that nobody settled, have no truth. Delivery and operations get
     items that they had not drawn: others were in their queue before.
     """
     settings = settings_of(project)
     if not settings.rules.review_gold_share:
-        return 0
+        return
     drawn_shares: dict[Layer, float] = {
         "delivery": settings.rules.delivery_share,
         "operations": settings.rules.operations_share,
@@ -51,8 +51,8 @@ def prepare_reviews(session: Session, project: StoredProject, items: Sequence[St
     checked: dict[Layer, float] = {**drawn_shares, "research": float(settings.rules.validation)}
     room = {layer: _MOST_READY - _num_ready(session, project.id, layer) for layer in LAYERS if checked[layer]}
     if not any(number > 0 for number in room.values()):
-        return 0
-    evidence, number = evidence_of(session, items), 0
+        return
+    evidence = evidence_of(session, items)
     for item in items:
         if not evidence[item.id] or any(each.is_open for each in evidence[item.id]):
             continue
@@ -62,10 +62,9 @@ def prepare_reviews(session: Session, project: StoredProject, items: Sequence[St
             if room.get(layer, 0) > 0 and is_new and _is_unknown(session, item, layer):
                 made = _prepared(item, evidence[item.id], layer, settings)
                 session.add_all(made)
-                room[layer], number = room[layer] - len(made), number + len(made)
+                room[layer] -= len(made)
                 break
     session.flush()
-    return number
 
 
 def _num_ready(session: Session, project: int, layer: Layer) -> int:

@@ -206,8 +206,8 @@ def locked_item(session: Session, number: int) -> StoredItem:
     return lock_item(session, number if planted is None else planted.item_id)
 
 
-def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> str:
-    """Store the decision of a layer on an item. Returns the item's state after it.
+def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> None:
+    """Store the decision of a layer on an item.
 
     Raises TransitionRefused where somebody else was faster, or has sent the item back and it came again with other
     answers, and RefusedError for a rejection without a reason.
@@ -222,7 +222,7 @@ def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, per
     if planted is not None:
         chosen = {"is_accepted": verdict.is_accepted, "reason": verdict.reason}
         decide_planted(session, planted, **chosen, person=person, at=at)
-        return locked.state
+        return
     if locked.state != STATE_OF[layer] or session.scalar(
         select(has_worked_on(person)).where(StoredItem.id == locked.id)
     ):
@@ -232,9 +232,8 @@ def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, per
     if verdict.is_accepted:
         move(session, locked, "accepted", person=person, at=at, reason=verdict.reason)
         _make_gold(session, project, [locked], at=at)
-        return locked.state
-    begin_round(session, project, [locked], verdict, person=person, at=at)
-    return locked.state
+    else:
+        begin_round(session, project, [locked], verdict, person=person, at=at)
 
 
 def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgress]:
@@ -273,10 +272,10 @@ def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgres
 
 def decide_batch(
     session: Session, project: StoredProject, batch: str, verdict: Verdict, *, layer: Layer, person: int, at: float
-) -> int:
+) -> None:
     """Accept all items of a batch that wait for the layer, or send back all that are past the gate, finished ones too.
 
-    Items that the person annotated are left as they are. Returns the number of items that moved.
+    Items that the person annotated are left as they are.
 
     Raises RefusedError for a rejection without a reason, and TransitionRefused where no item is to be decided.
     """
@@ -300,7 +299,7 @@ def decide_batch(
     if not items and not planted:
         raise TransitionRefused(f"no item of the batch {batch!r} is to be decided")
     if not items:
-        return len(planted)
+        return
     for item in items:
         _write_decision(session, item, verdict, layer=layer, person=person, at=at)
         if verdict.is_accepted:
@@ -313,7 +312,6 @@ def decide_batch(
     else:
         retire_in_batch(session, project.id, batch)
         begin_round(session, project, items, verdict, person=person, at=at)
-    return len(items) + len(planted)
 
 
 def decisions_on(session: Session, item: StoredItem) -> list[StoredReview]:

@@ -27,9 +27,7 @@ class NewGuideline(NamedTuple):
     text: str
 
 
-def add_guideline(
-    session: Session, project: StoredProject, new: NewGuideline, *, by: int | None, at: float
-) -> StoredGuideline:
+def add_guideline(session: Session, project: StoredProject, new: NewGuideline, *, by: int | None, at: float) -> None:
     """Add a version of a guideline. Raises ConfigError for a text that is empty, too long, or the newest one again."""
     if not new.text.strip() or len(new.text) > _MOST_CHARACTERS:
         raise RefusedError(
@@ -74,7 +72,6 @@ def add_guideline(
         AuditEvent("guideline written", "guideline", guideline.id, by, {**detail, "project": project.id}),
         at=at,
     )
-    return guideline
 
 
 def latest_guidelines(session: Session, project: int) -> list[StoredGuideline]:
