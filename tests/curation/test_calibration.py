@@ -92,7 +92,7 @@ def test_points_count_by_hand():
 
 
 def test_candidates_keep_even_shares_of_what_agrees():
-    assert candidate_thresholds(np.array([-1.0, math.nan, *range(1, 101)]), 4) == (0.0, 26.0, 51.0, 76.0)
+    assert candidate_thresholds(np.array([-1.0, math.nan, *range(1, 101)])) == (0.0, *range(6, 97, 5))
     assert candidate_thresholds(np.array([-1.0, 0.0])) == (0.0,)
 
 

@@ -155,7 +155,7 @@ def one_category(number):
 def test_the_slope_is_that_of_least_squares_over_doublings():
     # 40 prompts; sizes 1, 2, 8: doublings 0, 1, 3. Accuracies 0.5, 0.6, 0.9.
     tables = [single_pairs([index < number for index in range(40)]) for number in (20, 24, 36)]
-    found = trend(one_category(40), tables, [100, 200, 800], num_resamples=500, seed=0)
+    found = trend(one_category(40), tables, [100, 200, 800], num_resamples=500)
     assert found.per_doubling.value == pytest.approx(np.polyfit([0, 1, 3], [0.5, 0.6, 0.9], 1)[0])
     assert found.per_doubling.low < found.per_doubling.value < found.per_doubling.high
     assert found.per_doubling.low > 0
@@ -165,7 +165,7 @@ def test_the_slope_is_that_of_least_squares_over_doublings():
 
 def test_models_that_answer_alike_have_no_slope_and_no_spread():
     same = single_pairs([index % 2 == 0 for index in range(30)])
-    found = trend(one_category(30), [same, same, same], [1, 2, 4], num_resamples=200, seed=0)
+    found = trend(one_category(30), [same, same, same], [1, 2, 4], num_resamples=200)
     assert found.per_doubling.value == pytest.approx(0, abs=1e-12)
     assert found.per_doubling.low < 0 < found.per_doubling.high  # thirty prompts leave room for some
     assert found.p == 1.0
@@ -174,4 +174,4 @@ def test_models_that_answer_alike_have_no_slope_and_no_spread():
 @pytest.mark.parametrize("sizes", [[2, 2], [0, 2], [1]])
 def test_a_slope_needs_two_sizes(sizes):
     with pytest.raises(AssertionError):
-        trend(one_category(3), [single_pairs([1, 0, 1])] * 2, sizes, num_resamples=10, seed=0)
+        trend(one_category(3), [single_pairs([1, 0, 1])] * 2, sizes, num_resamples=10)

@@ -42,6 +42,7 @@ _STAKE_WEIGHTS = np.array([0.3, 0.3, 0.25, 0.1, 0.05])
 """Stakes as shares of the largest that cannot lose everything. Small ones win only small advantages over many prompts,
 which can afford their small weights."""
 _NUM_STARTS = 4
+_NUM_CANDIDATES = 20
 
 
 class LabelledVerdicts(NamedTuple):
@@ -312,7 +313,7 @@ def p_value(labelled: LabelledVerdicts, threshold: float, precision: float) -> f
     return float(np.exp(min(0.0, -log_average)))
 
 
-def candidate_thresholds(margin: Floats, num_candidates: int = 20) -> tuple[float, ...]:
+def candidate_thresholds(margin: Floats) -> tuple[float, ...]:
     """Return thresholds that keep evenly spread shares of the verdicts that agree with the model; the smallest, 0,
     keeps all.
 
@@ -321,7 +322,7 @@ def candidate_thresholds(margin: Floats, num_candidates: int = 20) -> tuple[floa
     agreeing = margin[margin > 0]
     if not len(agreeing):
         return (0.0,)
-    shares = np.arange(1, num_candidates) / num_candidates
+    shares = np.arange(1, _NUM_CANDIDATES) / _NUM_CANDIDATES
     # `higher` gives margins that occur in the data; equal candidates are merged, in ascending order.
     return tuple(dict.fromkeys([0.0, *np.quantile(agreeing, shares, method="higher").tolist()]))
 

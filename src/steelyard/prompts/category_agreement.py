@@ -82,12 +82,12 @@ class CategoryAgreement(Record, frozen=True, kw_only=True):
 
 
 def category_agreement(
-    labelled: Sequence[LabelledPrompt], *, num_unlabelled: int = 0, seed: int = 0, num_resamples: int = 1000
+    labelled: Sequence[LabelledPrompt], *, num_unlabelled: int = 0, seed: int = 0
 ) -> CategoryAgreement:
     """Compare the model's categories with people's."""
     read = [prompt for prompt in labelled if prompt.model is not None]
     names = sorted({_first(tiers) for prompt in read for tiers in (prompt.people, prompt.model or ())})
-    totals = _totals(read, names, seed=seed, num_resamples=num_resamples)
+    totals = _totals(read, names, seed=seed)
     size = max(len(names), 1)
     cells = totals.point[: size**2]
 
@@ -121,7 +121,7 @@ def category_agreement(
     )
 
 
-def _totals(read: Sequence[LabelledPrompt], names: Sequence[str], *, seed: int, num_resamples: int) -> UnitSums:
+def _totals(read: Sequence[LabelledPrompt], names: Sequence[str], *, seed: int) -> UnitSums:
     """Return the sums by unit: the confusion of first tiers, people's by row, then equal paths and compared paths."""
     place = {name: number for number, name in enumerate(names)}
     size = max(len(names), 1)
@@ -140,7 +140,7 @@ def _totals(read: Sequence[LabelledPrompt], names: Sequence[str], *, seed: int, 
     if not read:
         nothing = np.zeros(size**2 + 2)
         return UnitSums(nothing, np.zeros((1, len(nothing))), np.zeros((0, len(nothing))))
-    return tally.draw(seed=seed, num_resamples=num_resamples).totals(group)
+    return tally.draw(seed=seed).totals(group)
 
 
 def _confusions(read: Sequence[LabelledPrompt]) -> tuple[Confusion, ...]:

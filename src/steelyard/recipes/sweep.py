@@ -198,7 +198,7 @@ def _growth(points: Sequence[SweepPoint], measured: MeasuredArms) -> Iterator[Gr
             sizes = [arm.num_pairs if by == "pairs" else arm.num_weights for arm in arms]
             if len(set(sizes)) > 1:
                 tables = [measured.statistics[arm.name] for arm in arms]
-                grown = trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES, seed=0)
+                grown = trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES)
                 yield Growth(name=name, by=by, **grown._asdict())
 
 

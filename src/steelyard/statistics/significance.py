@@ -132,9 +132,7 @@ def significant_ranks(is_better: Booleans) -> list[tuple[int, int]]:
     return [(1 + int(is_better[:, row].sum()), number - int(is_better[row].sum())) for row in range(number)]
 
 
-def trend(
-    layout: Layout, tables: Sequence[Integers], sizes: Sequence[float], *, num_resamples: int, seed: int
-) -> Trend:
+def trend(layout: Layout, tables: Sequence[Integers], sizes: Sequence[float], *, num_resamples: int) -> Trend:
     """Return the least-squares slope over models on the same prompts; ``tables`` have shape (prompt, 4), a size each.
 
     Prompts are drawn once for all models, within category and subset: the interval covers the choice of prompts, not
@@ -146,7 +144,7 @@ def trend(
     doublings = np.log2(np.asarray(sizes, dtype=np.float64))
     centred = doublings - doublings.mean()
     weights = centred / (centred**2).sum()
-    totals = resample(Items(layout, np.concatenate(list(tables), axis=1), num_resamples), seed=seed)
+    totals = resample(Items(layout, np.concatenate(list(tables), axis=1), num_resamples), seed=0)
     categories = by_category(totals.cells)
 
     def slope(sums: Floats) -> Floats:

@@ -47,6 +47,7 @@ _INDENTED_CODE_LINE = re.compile(
 )
 """Lines that are those of a program where they are indented: ``for x in y:``, ``return x``."""
 _LONGEST_CODE_LINE = 500
+_LONGEST_EXCERPT = 80
 _STRING_ENDS = ('"""', "'''")
 _SENTENCE_END = re.compile(
     r"(?:(?<![.!?…])[.!?…]++[\"'“”‘’«»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
@@ -222,7 +223,7 @@ def letter_size(text: str) -> float:
     return float(LETTER_WEIGHTS[script_codes(text)].sum())
 
 
-def excerpt(text: str, most: int = 80) -> str:
+def excerpt(text: str) -> str:
     """Return a text on one line, and its beginning where it is long."""
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}\u2026"
+    line = " ".join(text[: 4 * _LONGEST_EXCERPT].split())
+    return line if len(line) <= _LONGEST_EXCERPT else f"{line[: _LONGEST_EXCERPT - 1]}\u2026"
