@@ -8,34 +8,26 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from steelyard.annotation.triple_designs import TripleDesign
 from steelyard.core.comparison import Comparison
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.protocols import Chat
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.types import Input, InputFinding, Meta
+from steelyard.core.types import Input, InputFinding
 from steelyard.io.cases import FileCases, read_cases
 from steelyard.io.lines import read_toml
 from steelyard.io.scored_cases import HashCoverage, JoinedScores
 from steelyard.judging.pair_plans import PairChoice, PairPlan
-from steelyard.judging.panel import PanelChoice, PanelMember, choose_panel
+from steelyard.judging.panel import PanelChoice, PanelConfig, PanelMember, choose_panel
 from steelyard.judging.planning import JudgeTask, PlannedCase, plan_case
-from steelyard.judging.token_use import AnyPrice
 
 
-class Config(BaseConfig, frozen=True):
+class Config(PanelConfig, frozen=True):
     """The questions, and the judges that answer them. A combined judgment has the single replies in its meta."""
 
     task: JudgeTask = "pairs"
     """What a request compares: pairs, triples, best (of up to four) or ratings. The setting triples says which."""
-    chat: Meta = msgspec.field(default_factory=dict)
-    """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
-    judge: Meta = msgspec.field(default_factory=dict)
-    """The style of the questions and its settings: docs/settings.md, under judges."""
     pairs: PairChoice = "all"
     """Of the task pairs: all, random, unsure or disputed. Random ones are num_pairs a prompt, unsure ones by scores
     or a judge, disputed ones by two judges."""
@@ -47,14 +39,8 @@ class Config(BaseConfig, frozen=True):
     """With pairs=unsure or disputed: the judges of the file that count. Default: all."""
     triples: TripleDesign = "covering"
     """From six responses on: covering, every pair in the fewest triples; or circular, as many triples as responses."""
-    price: AnyPrice | None = None
-    """Prices of a million tokens in any currency, [input, output], or with cached_input and cache_write by name."""
     members: tuple[PanelMember, ...] = ()
     """The members of a panel, each with its chat and judge."""
-    allow_even: bool = False
-    """Accept a panel with an even number of members, whose votes can be even."""
-    name: str = "panel"
-    """The name of the panel in the judgments."""
     write: Literal["combined", "replies"] = "combined"
     """Write one judgment for all replies about a pair, or one for every reply with the order it had."""
     prefix_distance: Positive | None = None
@@ -64,8 +50,6 @@ class Config(BaseConfig, frozen=True):
     """Await the first reply with each of the first beginnings before sending more: only then caches have it."""
     repeats: Positive = 1
     """How often each question is sent. The verdict is that of most repeats."""
-    max_truncated: float = 0.2
-    """The largest share of replies that may be cut off."""
     num_resamples: Positive = 1000
     """The number of bootstrap resamples of prompts."""
     seed: int = 0

@@ -45,6 +45,17 @@ class PanelMember(Config, frozen=True):
     """Prices of a million tokens in any currency, [input, output], or with cached_input and cache_write by name."""
 
 
+class PanelConfig(PanelMember, frozen=True):
+    """One judge, or a panel of judges that a subclass has in a field of its own."""
+
+    allow_even: bool = False
+    """Accept a panel with an even number of members, whose votes can be even."""
+    name: str = "panel"
+    """The name of the panel in the judgments."""
+    max_truncated: float = 0.2
+    """The largest share of replies that may be cut off."""
+
+
 class ChatChoice(NamedTuple):
     """The settings of a chat, checked, with its kind; ``files`` are the files among them, by setting."""
 

@@ -5,23 +5,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from steelyard.core.comparison import Answer, Comparison
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.iteration import batched
-from steelyard.core.types import Case, JsonObject, Meta, Scores
+from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.asking import answers_of, ask_panel
-from steelyard.judging.panel import JudgePanel, PanelMember
+from steelyard.judging.panel import JudgePanel, PanelConfig, PanelMember
 from steelyard.judging.planning import plan_comparisons, refusal_reason
-from steelyard.judging.token_use import AnyPrice
 from steelyard.judging.verdicts import shares_won
 
 _CASES_AT_A_TIME = 64
 
 
-class Config(BaseConfig, frozen=True):
+class Config(PanelConfig, frozen=True):
     """Settings of a judge or a panel of judges.
 
     The score of an answer is its rating, or the share of its comparisons that it won, a tie counting half.
@@ -29,20 +25,8 @@ class Config(BaseConfig, frozen=True):
 
     task: Literal["pairs", "best", "ratings"] = "pairs"
     """What a request compares: every pair in both orders, two to four answers, or one answer by a rating."""
-    chat: Meta = msgspec.field(default_factory=dict)
-    """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
-    judge: Meta = msgspec.field(default_factory=dict)
-    """The style of the questions and its settings: docs/settings.md, under judges."""
-    price: AnyPrice | None = None
-    """Prices of a million tokens in any currency, [input, output], or with cached_input and cache_write by name."""
     judges: tuple[PanelMember, ...] = ()
     """The members of a panel, each with its chat and judge."""
-    allow_even: bool = False
-    """Accept a panel with an even number of members, whose votes can be even."""
-    name: str = "panel"
-    """The name of the panel in the judgments."""
-    max_truncated: float = 0.2
-    """The largest share of replies that may be cut off."""
     seed: int = 0
     """The seed of the orders that are drawn."""
 
