@@ -166,6 +166,34 @@ def test_failed_requests_are_asked_again(cases, tmp_path):
     assert all(len(each) == 1 for each in responses(tmp_path / "out").values())
 
 
+REFUSED = {
+    "max_tokens": ("Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
+                   "set chat.token_limit to max_completion_tokens"),
+    "temperature": ("Unsupported value: 'temperature' does not support 0.5 with this model.", "set temperature to"),
+    "seed": ("extra inputs are not permitted: seed", "set send_seed of the model to false"),
+    None: ("messages[0] has no role", "change the settings of the chat"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("parameter", REFUSED)
+@pytest.mark.parametrize("num_cases", [3, 24])
+def test_a_refused_parameter_is_named_with_the_setting_that_makes_it(tmp_path, parameter, num_cases):
+    message, remedy = REFUSED[parameter]
+    body = json.dumps({"error": {"message": message, "param": parameter}}).encode()
+    write_cases(tmp_path / "cases.jsonl", [case(f"p{number}", "", text=f"q {number}") for number in range(num_cases)])
+    with chatting(lambda _: (400, body)) as server:
+        plan = planned(tmp_path, served(server))
+        with pytest.raises(ModelError) as refused:
+            sample(tmp_path / "cases.jsonl", plan, tmp_path / "out")
+        assert message in refused.value.problem
+        assert remedy in refused.value.do
+        assert "run the same again" not in refused.value.do
+        assert "allow_failed=true" in refused.value.do
+        # The remedy works: the run ends, although nothing was answered.
+        run = sample(tmp_path / "cases.jsonl", plan, tmp_path / "out", allow_failed=True)
+    assert run.counts.dropped == {"no new response": num_cases}
+
+
 @pytest.mark.parametrize("text", ["", " \n "])
 def test_a_model_that_says_nothing_is_asked_once_and_counted_as_empty(cases, tmp_path, text):
     is_down = True

@@ -138,6 +138,12 @@ class Ledger:
         rows = self._connection.execute("SELECT detail FROM failures")
         return dict(sorted(Counter(detail.partition(":")[0] for (detail,) in rows).items()))
 
+    def example_failure(self) -> str:
+        """Return the detail of one of the most frequent failures; empty without any."""
+        query = "SELECT detail FROM failures GROUP BY detail ORDER BY COUNT(*) DESC, detail LIMIT 1"
+        row = self._connection.execute(query).fetchone()
+        return row[0] if row else ""
+
     def replies(self) -> Iterator[Reply]:
         """Yield every stored reply in the order of the request ids."""
         for (reply,) in self._connection.execute("SELECT reply FROM replies ORDER BY request"):

@@ -21,7 +21,7 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
-from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
+from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts, first_failures_error
 from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.prefix_order import (
     USUAL_DISTANCE,
@@ -56,6 +56,7 @@ def ask_panel(
     prime: bool = False,
     ceilings: Ceilings | None = None,
     quietly: bool = False,
+    allow_failed: bool | None = None,
 ) -> dict[str, RequestCounts]:
     """Ask every judge of the panel about every comparison, and store the replies. Returns counts by judge.
 
@@ -64,8 +65,11 @@ def ask_panel(
     the others are sent. Without a distance a server of slots gets one prompt a slot (`SlotOrder`), any other server
     `USUAL_DISTANCE`.
 
-    Raises ModelError where a chat cannot be asked, where the first 20 requests all fail, and where too large a share of
-    the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is kept.
+    ``allow_failed``: a run in which all requests fail goes on; null where the caller has no such option.
+
+    Raises ModelError where a chat cannot be asked, where the first 20 requests all fail without it, and where too large
+    a share of the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is
+    kept.
     """
     counts: dict[str, RequestCounts] = {}
     # What earlier calls spent counts towards a ceiling of cost, whichever member it was spent on.
@@ -85,6 +89,7 @@ def ask_panel(
             max_truncated=max_truncated,
             budget=budget,
             done=order.done,
+            allow_failed=allow_failed,
         )
     return counts
 
@@ -109,6 +114,7 @@ def ask_requests(
     remedy: str = MORE_TOKENS,
     budget: Budget | None = None,
     done: Callable[[str], object] = lambda request: None,
+    allow_failed: bool | None = None,
 ) -> RequestCounts:
     """Ask a chat every question that has no reply in the ledger, equal ones once, and store the replies as they arrive.
 
@@ -121,6 +127,7 @@ def ask_requests(
     with nullcontext() if num_requests is None else bar(f"asking {model.name}", num_requests) as shown:
         store = _ReplyStore(ledger, model, shown, max_truncated=max_truncated, remedy=remedy)
         store.budget = budget or Budget(Ceilings())
+        store.allow_failed = allow_failed
         # The questions under way alone: of a million the ids are on disk.
         pending: dict[str, Question] = {}
         is_new = ledger.new_ids()
@@ -239,6 +246,7 @@ class _ReplyStore:
         self.sent = Spending()
         self.ceiling: Remedy | None = None
         self.futility: ModelError | None = None
+        self.allow_failed: bool | None = None
 
     def keep(self, request: str) -> None:
         """Count a reply that the ledger has already."""
@@ -296,9 +304,11 @@ class _ReplyStore:
         self._check()
 
     def _check(self) -> None:
-        if not self.num_answered and self.num_first_failed >= FEWEST_REPLIES:
-            problem = f"the first {self.num_failed} requests all failed ({self.first_failure[:200]})"
-            raise ModelError(problem, where=self.model.name, do="check the chat's settings, and run the same again")
+        if not self.allow_failed and not self.num_answered and self.num_first_failed >= FEWEST_REPLIES:
+            without = None if self.allow_failed is None else Remedy("allow_failed", value=True)
+            raise first_failures_error(
+                self.num_failed, self.first_failure, model=self.model.name, without_failed=without
+            )
         has_ceiling = self.budget.ceilings.cost is not None and self.model.price is not None
         if has_ceiling and self.num_answered >= FEWEST_REPLIES and 2 * self.num_uncounted > self.num_answered:
             problem = f"{self.num_uncounted} of {self.num_answered} replies have no token counts: their cost is unknown"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -323,12 +324,12 @@ def ask_panel_in_batches(
 
 @contextmanager
 def opened_requests(
-    plan: BatchPlan | None, release: str | None, ledger: Ledger
+    plan: BatchPlan | None, release: str | None, ledger: Ledger, *, allow_failed: bool | None = None
 ) -> Iterator[Callable[..., RequestCounts]]:
     """Yield what asks the requests of a chat: now, or with a plan through batch files."""
     if plan is None:
         release_before_sending(release, ledger)
-        yield ask_requests
+        yield partial(ask_requests, allow_failed=allow_failed)
     else:
         with open_batches(plan, ledger) as batches:
             yield batches.ask

@@ -3,6 +3,7 @@
 The errors say what to change, for requests that are sent and for those in batch files alike.
 """
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,11 +15,23 @@ from steelyard.io.ledger import Ledger
 
 FEWEST_REPLIES = 20
 """Replies required before failures, or the share that was cut off, can end the run."""
+_LONGEST_MESSAGE = 200
 _LONGER_CONTEXT = "start the server with a longer context for each request"
 MORE_TOKENS = Advice(
     *("say ", Remedy("judge.max_tokens", NUMBER), " with more, or ", Remedy("judge.form", "letter")),
     " where it gives reasons",
 )
+_REFUSED = re.compile(r"http_4(?:00|13|15|22)\b")
+"""Refusals of the request itself: a server gives them as often as the request is sent."""
+_PARAMETERS = {
+    "max_tokens": "set chat.token_limit to max_completion_tokens",
+    "max_completion_tokens": "set chat.token_limit to max_tokens",
+    "temperature": "set temperature to a value that the server takes, such as 1",
+    "top_p": "leave top_p out, or set it to a value that the server takes",
+    "logprobs": "set the judge's form to another one than first_token",
+    "seed": "set send_seed of the model to false, or set another seed",
+}
+"""What changes each parameter of a request."""
 
 
 class RequestCounts(NamedTuple):
@@ -36,13 +49,43 @@ def refuse_failed(counts: Mapping[str, RequestCounts], ledger: Ledger, *, withou
         return
     num_questions = sum(count.num_questions for count in counts.values())
     failures = ledger.failures()
+    example = ledger.example_failure()
     reasons = ", ".join(f"{reason} {number}" for reason, number in failures.items())
     # A prompt over the context fails as often as it is sent.
     again = _LONGER_CONTEXT if {*failures} == {TOO_LONG} else "run the same again"
+    shown = ""
+    if all(map(_REFUSED.match, failures)):
+        again, shown = change_of_request(example), f"; the server says: {_message(example)}"
     raise ModelError(
-        f"{num_failed} of {number_of(num_questions, 'request')} failed ({reasons}); what was answered is kept",
+        f"{num_failed} of {number_of(num_questions, 'request')} failed ({reasons}); what was answered is kept{shown}",
         do=Advice(again, ", or say ", Remedy("allow_failed", value=True), f" to leave them without {without}"),
     )
+
+
+def change_of_request(failure: str) -> str:
+    """Return what to change after a failed request, by what the server said of it."""
+    if _REFUSED.match(failure) is None:
+        return "check the chat's settings, and run the same again"
+    message = failure.partition(":")[2]
+    matches = {name: re.search(rf"\b(?:top_)?{name}\b", message) for name in _PARAMETERS}
+    places = {name: match.start() for name, match in matches.items() if match is not None}
+    if not places:
+        return "change the settings of the chat or of the texts that the server refuses (chat.extra is sent unchanged)"
+    return f"{_PARAMETERS[min(places, key=places.__getitem__)]}, or change it in chat.extra if it is set there"
+
+
+def first_failures_error(number: int, failure: str, *, model: str, without_failed: Remedy | None = None) -> ModelError:
+    """Return the error of a run whose first requests all failed; ``without_failed`` finishes it nevertheless."""
+    change = change_of_request(failure)
+    do = change if without_failed is None else Advice(change, ", or say ", without_failed, " to go on without these")
+    return ModelError(f"the first {number} requests all failed ({_message(failure)})", where=model, do=do)
+
+
+def _message(failure: str) -> str:
+    """Return the reason of a failure with the message that is in the JSON of the server's answer."""
+    reason, _, body = failure.partition(": ")
+    message = re.search(r'"message": "((?:[^"\\]|\\.)*)', body)
+    return f"{reason}: {message[1] if message else body}"[:_LONGEST_MESSAGE]
 
 
 class CutReplies(NamedTuple):

@@ -106,6 +106,7 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
                 prefix_distance=config.prefix_distance,
                 prime=config.prime,
                 ceilings=rules.ceilings,
+                allow_failed=rules.allow_failed,
             )
         if not rules.allow_failed:
             refuse_failed(counts, ledger, without="a verdict")

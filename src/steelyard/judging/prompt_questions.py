@@ -60,7 +60,8 @@ def ask_about_prompts(
     number = sum(1 for _ in questions())
     requests = (as_request(question, chat.chat) for question in questions())
     remedy = Advice("say ", Remedy("max_tokens", NUMBER), f" with more than {chat.max_tokens}")
-    counts = ask_requests(PricedChat(chat.name, chat.chat), requests, ledger, num_requests=number, remedy=remedy)
+    model = PricedChat(chat.name, chat.chat)
+    counts = ask_requests(model, requests, ledger, num_requests=number, remedy=remedy, allow_failed=allow_failed)
     if counts.num_failed and not allow_failed:
         problem = f"{counts.num_failed} of {number_of(counts.num_questions, 'request')} failed; answers are kept"
         do = Advice("run the same again, or say ", Remedy("allow_failed", value=True), " to count those as unparsed")

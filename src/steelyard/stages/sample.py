@@ -111,7 +111,7 @@ def sample(
         check_prompts(cases, choice.plan)
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             models = build_models(choice, seed=config.seed)
-            with opened_requests(batches, release_batch, ledger) as ask:
+            with opened_requests(batches, release_batch, ledger, allow_failed=allow_failed) as ask:
                 benches = (
                     {} if rewrite is None else {path: bench_texts(Path(path), rewrite.overlap) for path in against}
                 )
