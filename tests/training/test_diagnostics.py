@@ -17,6 +17,7 @@ from steelyard.training.diagnostics import (
     has_learned_nothing,
     loss_error,
     median_loss,
+    step_findings,
     unscorable_prompts,
 )
 from steelyard.training.trainer import scorer_of
@@ -60,8 +61,31 @@ def test_a_model_that_cannot_tell_the_answers_apart_is_stopped():
 
 def test_pairs_that_contradict_each_other_cannot_be_learnt():
     both = EXAMPLES[0].pairs[0], EXAMPLES[0].pairs[0]._replace(better=1, worse=0)
-    with pytest.raises(ModelError, match=r"no linear head separates the pairs .*falls only from 0\.693"):
+    with pytest.raises(
+        ModelError,
+        match=r"no linear head .*falls only from 0\.693 .*: 2 of 2 pairs are also listed the other way round",
+    ) as error:
         flight(network(), (EXAMPLES[0]._replace(pairs=both),))
+    assert "list each pair one way" in str(error.value)
+
+
+def test_margins_that_no_reward_reaches_are_named_where_no_head_separates_the_pairs():
+    pair = EXAMPLES[0].pairs[0]._replace(margin=1e30)
+    with pytest.raises(
+        ModelError, match=r"rewards cannot differ by the margins of the pairs, the largest 1e\+30"
+    ) as error:
+        flight(network(), (EXAMPLES[0]._replace(pairs=(pair,)),))
+    assert "divide the margins" in str(error.value)
+    assert "what the model reads" not in str(error.value)
+
+
+def test_pairs_listed_both_ways_or_twice_are_counted():
+    pair = EXAMPLES[0].pairs[0]
+    twice = EXAMPLES[0]._replace(pairs=(pair, pair), name="twice")
+    both = EXAMPLES[0]._replace(pairs=(pair, pair._replace(better=pair.worse, worse=pair.better)), name="both")
+    found = {one.check: (one.count, one.total, one.examples) for one in step_findings((), (twice, both), "pair")}
+    assert found == {"contradictory_pairs": (2, 4, ("both",)), "duplicate_pairs": (1, 4, ("twice",))}
+    assert not list(step_findings((), EXAMPLES, "pair"))
 
 
 def test_weights_that_are_no_numbers_are_stopped():

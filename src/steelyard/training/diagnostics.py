@@ -14,6 +14,7 @@ from torch.nn.functional import softplus
 
 from steelyard.core.errors import ModelError
 from steelyard.core.remedies import CASES, ID, Advice, Command, Placeholder, Remedy
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import InputFinding
 from steelyard.networks.devices import LOCAL
 from steelyard.networks.packing import num_shared_tokens
@@ -76,27 +77,41 @@ def check_classifier(
     equal = torch.zeros(len(features), dtype=torch.float64)
     equal_loss = float(bradley_terry_loss(equal, _in_float64(pairs), reduction))
     expected = float((softplus(pairs.margin.double()) * pairs.weight).sum() / pairs.weight.sum())
-    if reduction == "pair" and abs(equal_loss - expected) > 1e-6:
+    if reduction == "pair" and abs(equal_loss - expected) > _ROUNDING * max(1.0, expected):
         raise ModelError(f"the loss of equal scores is {equal_loss:.4f}, not {expected:.4f}", do="report this")
     _check_features(features)
     _check_distinct(features, pairs)
     fitted = _fitted_loss(features, pairs)
     if fitted > _OVERFITTED * equal_loss:
-        raise ModelError(
-            f"no linear head separates the pairs of the first step: the loss falls only from {equal_loss:.3f} to "
-            f"{fitted:.3f}",
-            do=Advice(
-                "look at what the model reads: ",
-                Command(
-                    "inspect",
-                    (CASES,),
-                    (Remedy("id", ID), Remedy("model", Placeholder("MODEL")), Remedy("tokens", value=True)),
-                ),
-                "; or ",
-                Remedy("preflight", value=False),
-            ),
-        )
+        raise _inseparable(pairs, f"{equal_loss:.3f} to {fitted:.3f}")
     return equal_loss, fitted
+
+
+def _inseparable(pairs: PairBatch, losses: str) -> ModelError:
+    """Return the error for pairs that no head separates, with the margins or contradictions that explain it."""
+    ends = list(zip(pairs.better.tolist(), pairs.worse.tolist(), strict=True))
+    num_reversed, largest = len(_contradictory(ends)), float(pairs.margin.max())
+    look = Command(
+        "inspect", (CASES,), (Remedy("id", ID), Remedy("model", Placeholder("MODEL")), Remedy("tokens", value=True))
+    )
+    reason, do = "", ("look at what the model reads: ", look)
+    if num_reversed:
+        reason = f": {num_reversed} of {number_of(len(ends), 'pair')} {verb_for(num_reversed, 'is', 'are')} also "
+        reason += "listed the other way round"
+        do = ("list each pair one way: ", Command("resolve", (CASES,)), " ranks by judgments")
+    elif largest > _LARGE_MARGIN:
+        reason = f": rewards cannot differ by the margins of the pairs, the largest {largest:g}"
+        do = ("divide the margins, or leave them out",)
+    return ModelError(
+        f"no linear head separates the pairs of the first step: the loss falls only from {losses}{reason}",
+        do=Advice(*do, "; or ", Remedy("preflight", value=False)),
+    )
+
+
+def _contradictory(ends: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the positions of the pairs, better and worse, that are also listed the other way round."""
+    listed = set(ends)
+    return [place for place, (better, worse) in enumerate(ends) if (worse, better) in listed]
 
 
 def check_ratings_head(
@@ -162,12 +177,18 @@ def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, ha
 def step_findings(
     plan: Sequence[PlannedStep], examples: Sequence[Example], reduction: Reduction
 ) -> Iterator[InputFinding]:
-    """Yield findings if one pair has most of the loss of a step at equal scores, and for large and negative margins."""
+    """Yield findings for pairs listed both ways or twice, large and negative margins, and pairs heavy in their step."""
     every = [(example.name, pair) for example in examples for pair in example.pairs]
-    negative = [name for name, pair in every if pair.margin < 0]
-    if negative:
-        prompts = tuple(dict.fromkeys(negative))[:_NUM_NAMED]
-        yield InputFinding(check="negative_margins", count=len(negative), total=len(every), examples=prompts)
+    prompts_by_check: dict[str, list[str]] = {"contradictory_pairs": [], "duplicate_pairs": [], "negative_margins": []}
+    for example in examples:
+        ends = [(pair.better, pair.worse) for pair in example.pairs]
+        prompts_by_check["contradictory_pairs"] += [example.name] * len(_contradictory(ends))
+        prompts_by_check["duplicate_pairs"] += [example.name] * (len(ends) - len(set(ends)))
+        prompts_by_check["negative_margins"] += [example.name for pair in example.pairs if pair.margin < 0]
+    for check, names in prompts_by_check.items():
+        if names:
+            prompts = tuple(dict.fromkeys(names))[:_NUM_NAMED]
+            yield InputFinding(check=check, count=len(names), total=len(every), examples=prompts)
     large = [(name, pair.margin) for name, pair in every if pair.margin > _LARGE_MARGIN]
     if large:
         details = {"limit": f"{_LARGE_MARGIN:g}", "largest": f"{max(margin for _, margin in large):g}"}
