@@ -57,6 +57,15 @@ def test_scores_of_a_model_take_the_place_of_the_n_grams(file, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_scores_of_other_cases_are_refused_where_the_labels_are_too_few_to_use_them(tmp_path):
+    write_cases(tmp_path / "c.jsonl", labelled(14))
+    line = {"prompt": "another", "scores": {"a": 1.0, "b": 0.0}}
+    (tmp_path / "s.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    with pytest.raises(RecordError, match="unknown prompt id 'another'"):
+        audit(tmp_path / "c.jsonl", tmp_path / "out", scores=tmp_path / "s.jsonl")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_most_conflicting_prompt_is_first_with_its_cycle(tmp_path):
     circle = case(id="circle", responses="abc", judgments=["a>b", "b>c", "c>a"])
     half = case(id="half", responses="abcd", judgments=["a>b", "b>a", "c>d", "a>c"])

@@ -129,10 +129,12 @@ def _disputed(
     data: Sequence[Case], pairs: LabelledPairs, config: Config, path: Path, joined: JoinedScores | None
 ) -> tuple[DisputedPairs | None, str | None, tuple[DisputedPair, ...]]:
     """Return the labels that the model disputes, or the reason for none; ``path`` is the file of scores or of cases."""
+    # Read also where there are too few labels, so that scores of other cases are refused.
+    model_scores = None if joined is None else tuple(row.scores for row in joined)
     lack = lack_of_prompts(pairs)
     if lack is not None:
         return None, lack, ()
-    if joined is None:
+    if model_scores is None:
         from steelyard.plugins.models.ngram import Config as NgramConfig
         from steelyard.plugins.models.ngram import NgramModel
 
@@ -143,7 +145,7 @@ def _disputed(
         except EvidenceError as error:  # no text to learn from, or no pair without a fold
             return None, error.problem, ()
     else:
-        name, scored = path.name, tuple(row.scores for row in joined)
+        name, scored = path.name, model_scores
     margin = label_margins(data, pairs, scored)
     if np.isnan(margin).all():
         raise EvidenceError("no pair has two scores", where=str(path), do="score these cases first")
