@@ -402,3 +402,13 @@ def test_evidence_of_other_answers_does_not_stay(tmp_path):
     (kept,) = read_cases(tmp_path / "out" / "cases.jsonl")
     assert [rating.response for rating in kept.ratings] == ["b"]
     assert kept.judgments == ()
+
+
+def test_gold_scores_of_another_case_behind_the_others_are_refused(tmp_path):
+    lines = [
+        scored(each, [1.0, 2.0, 3.0]) for each in (*(each for each, _ in THREE), rated("another", [0.0, 1.0, 2.0]))
+    ]
+    gold = write_scores(tmp_path / "gold.jsonl", lines)
+    with pytest.raises(RecordError, match=r"gold\.jsonl:4: unknown prompt id 'another'"):
+        run(tmp_path, THREE, gold_scores=gold)
+    assert not (tmp_path / "out").exists()

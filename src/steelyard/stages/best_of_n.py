@@ -233,6 +233,8 @@ class _Selecting:
             gold_line = None if golden is None else next(lines).scores
             author = self.config.baseline_author
             yield candidates_of(case, line, author, self._baseline.get(case.key)), gold_line
+        # The file is read to its end, where a line of another case is refused.
+        next(lines, None)
 
     def check_overlap(self) -> dict[str, int]:
         """Count the prompts that are in the bench or the training data; refuse them unless they are admitted."""
