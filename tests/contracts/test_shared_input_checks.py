@@ -169,3 +169,21 @@ def test_training_names_held_out_cases_that_are_learned_the_other_way_round():
     assert findings["unwinnable_pairs_used"] == (1, 31)
     assert "(held.jsonl)" in lines[0]
     assert findings["held_out_below_chance"][1] == 30
+
+
+def test_a_leaderboard_names_the_findings_of_its_evaluations_and_their_runs():
+    repeated = [case(index, f"a long answer {index}", "no", question=f"question {index % 30}") for index in range(60)]
+    write_cases(Path("cases.jsonl"), repeated)
+    for model in ("longer", "shorter"):
+        run(f"evaluate --bench cases.jsonl --model {model} --baselines none --set num_resamples=50 --out {model}")
+    findings, lines = checks("leaderboard longer shorter --set num_resamples=50 --out out")
+    assert findings == {"repeated_prompts": (30, 60), "below_chance": (60, 60)}
+    assert "(longer, shorter): 30 of 60 prompts repeat" in lines[0]
+    assert "(shorter): shorter is far below chance" in lines[1]
+    page = Path("out/leaderboard.html").read_text(encoding="utf-8")
+    assert "repeat the text of another one" in page
+    assert "与同语言的另一提示词文本相同" in page
+    write_cases(Path("second.jsonl"), sound())
+    run("evaluate --bench second.jsonl --model longer --baselines none --set num_resamples=50 --out second")
+    _, lines = checks("leaderboard longer second --set num_resamples=50 --out both", "both")
+    assert "(longer · cases): 30 of 60 prompts repeat" in lines[0]

@@ -41,6 +41,7 @@ def test_a_model_is_not_measured_on_what_it_was_trained_on(model, tmp_path):
     allowed = Config(baselines=(), allow_overlap=True)
     run = evaluate([tmp_path / "seen.jsonl"], tmp_path / "y", allowed, model=str(model))
     assert run.counts.noted["prompts that the model was trained on"] == 1
+    assert [(each.check, each.count, each.total) for each in run.findings] == [("trained_on", 1, 2)]
     score(tmp_path / "seen.jsonl", tmp_path / "scored", model=str(model))
     with pytest.raises(EvidenceError, match="trained on 1 of 2 prompts"):
         evaluate([tmp_path / "seen.jsonl"], tmp_path / "x", config, scores=tmp_path / "scored" / "scores.jsonl")

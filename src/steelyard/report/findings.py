@@ -15,12 +15,16 @@ def findings_section(sources: Sequence[FinishedRun]) -> Section:
     """Return the findings of all runs in words; a section without sentences for none."""
     with_findings = [source for source in sources if source.run.findings]
     sentences = [
-        Sentence(f"say_check_{finding.check}", _values(finding, isolate(source.name), COMMA))
-        for source in with_findings
-        for finding in source.run.findings
+        sentence for source in with_findings for sentence in finding_sentences(source.name, source.run.findings)
     ]
     evidence = tuple(counts_line(source.name, source.run.counts) for source in with_findings)
     return Section("input_checks", evidence, (), tuple(sentences))
+
+
+def finding_sentences(name: str, findings: Iterable[InputFinding]) -> Iterator[Sentence]:
+    """Yield a sentence for each finding of what has the ``name``."""
+    for finding in findings:
+        yield Sentence(f"say_check_{finding.check}", _values(finding, isolate(name), COMMA))
 
 
 def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
@@ -36,7 +40,7 @@ def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
 
 
 def _values(finding: InputFinding, name: str, comma: str) -> Mapping[str, str]:
-    file = finding.details.get("file")
-    name = name if file is None else f"{name} ({file})"
+    within = [finding.details[key] for key in ("runs", "file") if key in finding.details]
+    name = f"{name} ({comma.join(within)})" if within else name
     numbers = {"count": count(finding.count), "total": count(finding.total)}
     return {"name": name, **numbers, "examples": comma.join(map(repr, finding.examples)), **finding.details}

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from steelyard.core.types import InputFinding
 from steelyard.evaluation.leaderboard import HALF_POINTS, LeaderboardRow, LeaderboardSummary, Number
 from steelyard.evaluation.measure import BenchCeiling
 from steelyard.evaluation.measures.accuracy import baseline_word
@@ -29,6 +30,7 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.report.bench_texts import coverage_words, fact_words, headline_word, reason_words
+from steelyard.report.findings import finding_sentences
 from steelyard.report.page import (
     COMMA,
     Strings,
@@ -124,10 +126,12 @@ def _escape_markdown(text: str) -> str:
     return _MARKS.sub(r"\\\1", line).replace("://", "&#58;//")
 
 
-def as_page(summary: LeaderboardSummary, reports: Mapping[str, str] | None = None) -> str:
+def as_page(
+    summary: LeaderboardSummary, reports: Mapping[str, str] | None = None, findings: Sequence[InputFinding] = ()
+) -> str:
     """Return the leaderboard as one HTML file in the dress of the report, sortable, which loads nothing.
 
-    ``reports`` are links to the page of a model's evaluation, by the model's name.
+    ``reports`` are links to the page of a model's evaluation, by the model's name; ``findings`` those of evaluations.
     """
     strings = page_strings(tomllib.loads(read_template(f"{_FOLDER}/strings.toml")))
     scripts = [read_template(name) for name in ("page.js", "downloads.js", f"{_FOLDER}/page.js")]
@@ -144,6 +148,7 @@ def as_page(summary: LeaderboardSummary, reports: Mapping[str, str] | None = Non
             sentences=leaderboard_sentences(summary),
             about=headline_word(summary.about),
             remarks=_remarks(summary),
+            findings=list(finding_sentences(summary.bench, findings)),
             column_word=_column_word,
             fact=fact_words,
             groups=groups,

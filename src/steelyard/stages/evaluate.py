@@ -170,6 +170,10 @@ def evaluate(
         forget_lines(result)
         evaluation, findings = _with_evidence_on_labels(evaluated.evaluation, again, chosen, judged_files or files)
         summary = summarise(evaluation)
+        num_prompts = len(evaluation.bench_pairs.columns.start)
+        findings += tuple(
+            InputFinding(check="trained_on", count=number, total=num_prompts) for number in overlap.values()
+        )
         result.findings += (*findings, *reversed_scores(summary, evaluated.model.model))
         result.summary = replace(
             summary,

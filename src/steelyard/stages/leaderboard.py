@@ -21,7 +21,7 @@ from steelyard.evaluation.evaluations import (
     model_names,
     read_evaluation,
 )
-from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
+from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, joined_findings, rank_models, what_lacks
 from steelyard.evaluation.published_benches import read_published_benches
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.atomic import write_text
@@ -120,7 +120,9 @@ def leaderboard(
     def write(result: Result) -> None:
         summary = board.rank(config)
         pages = {row.name: page for row in summary.rows if (page := report_of(Path(row.folder), out)) is not None}
-        for ending, text in (("html", as_page(summary, pages)), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
+        result.findings = joined_findings(dict(zip(model_names(folders, records), records, strict=True)))
+        page = as_page(summary, pages, result.findings)
+        for ending, text in (("html", page), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
             write_text(result.path(f"leaderboard.{ending}"), text)
         result.summary = summary
         result.counts = _counts(folders, [board], {"prompts": summary.num_prompts})
@@ -188,6 +190,12 @@ def _several(
     def write(result: Result) -> None:
         ranked = {bench: board.rank(config) for bench, board in boards.items()}
         result.summary = join_boards(ranked, models)
+        every = {
+            f"{model.name} · {bench}": run
+            for bench, (_, records) in parts.items()
+            for model, run in zip(models[bench], records, strict=True)
+        }
+        result.findings = joined_findings(every)
         noted = {"prompts": sum(board.num_prompts for board in ranked.values())}
         result.counts = _counts(list(inputs), list(boards.values()), noted)
 
