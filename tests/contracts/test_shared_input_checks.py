@@ -187,3 +187,11 @@ def test_a_leaderboard_names_the_findings_of_its_evaluations_and_their_runs():
     run("evaluate --bench second.jsonl --model longer --baselines none --set num_resamples=50 --out second")
     _, lines = checks("leaderboard longer second --set num_resamples=50 --out both", "both")
     assert "(longer · cases): 30 of 60 prompts repeat" in lines[0]
+
+
+def test_the_best_of_repeated_prompts_names_them():
+    repeated = [case(index, f"a long answer {index}", "no", question=f"question {index % 3}") for index in range(6)]
+    write_cases(Path("cases.jsonl"), repeated)
+    run("score cases.jsonl --model longer --out scored")
+    findings, _ = checks("best-of-n cases.jsonl --scores scored/scores.jsonl --gold judgments --out out")
+    assert findings == {"repeated_prompts": (3, 6)}

@@ -18,6 +18,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, listed
 from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Counts, Kind, Run, Scores
+from steelyard.curation.input_checks import check_cases
 from steelyard.curation.splits import root_text
 from steelyard.evaluation.best_of_n import (
     BestOfNSummary,
@@ -189,6 +190,7 @@ def best_of_n(
         summary = run.summarize(columns, noted)
         result.summary, result.counts = run.write(result, summary, noted)
         inputs = result.request.inputs
+        result.findings += check_cases(read_cases(cases), lambda case: (), reads_ties=True)
         result.findings += run.joined.coverage.findings(inputs["scores"], [inputs["cases"]])
 
     settings = msgspec.to_builtins(config)
