@@ -76,10 +76,22 @@ def test_few_models_have_a_value_without_interval_or_test(tmp_path, values, numb
 
 
 def test_a_constant_column_is_named_and_has_no_value(tmp_path, values):
-    table = write_table(tmp_path / "table.csv", {"flat": [0.1 + 0.2] * 12, "gold": values["gold"]})
-    summary = correlate([table], outcomes=[table], out=tmp_path / "out", config=Config(columns=("flat",))).summary
+    columns = {"flat": [0.1 + 0.2] * 12, "bench": values["bench"], "gold": values["gold"]}
+    table = write_table(tmp_path / "table.csv", columns)
+    config = Config(columns=("flat", "bench"), outcome_columns=("gold",))
+    summary = correlate([table], outcomes=[table], out=tmp_path / "out", config=config).summary
     assert summary.constant == ("flat",)
-    assert (summary.correlations[0].kendall.value, summary.correlations[0].pearson.value) == (None, None)
+    assert (summary.correlations[1].kendall.value, summary.correlations[1].pearson.value) == (None, None)
+
+
+@each("side", ["bench", "outcome"])
+def test_constant_columns_alone_are_refused_with_file_and_column(tmp_path, values, side):
+    flat = write_table(tmp_path / "flat.csv", {"same": [3] * 12})
+    varied = write_table(tmp_path / "varied.csv", {"gold": values["gold"]})
+    left, right = (flat, varied) if side == "bench" else (varied, flat)
+    with pytest.raises(EvidenceError, match=r"no correlation is defined: all models .*flat\.csv: same"):
+        correlate([left], outcomes=[right], out=tmp_path / side)
+    assert not (tmp_path / side / "run.json").exists()
 
 
 def test_families_are_the_unit_from_a_file_a_column_or_names(tmp_path, values):

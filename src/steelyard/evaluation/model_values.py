@@ -47,7 +47,8 @@ class ModelValues(NamedTuple):
     """The series of one side, benches or outcomes, and what its inputs say about their models.
 
     ``names`` has the model of each key, ``families`` its family where the input has it, ``empty`` the missing cells,
-    ``text_columns`` the columns without a number. ``num_fewer``: runs of best-of-n on fewer prompts than others.
+    ``text_columns`` the columns without a number, ``files`` the table of each series that is a column of one.
+    ``num_fewer``: runs of best-of-n on fewer prompts than others.
     """
 
     series: tuple[Series, ...]
@@ -56,6 +57,7 @@ class ModelValues(NamedTuple):
     empty: tuple[str, ...]
     text_columns: tuple[str, ...]
     num_fewer: int = 0
+    files: Mapping[str, Path] = {}
 
 
 def read_values(
@@ -81,21 +83,22 @@ def read_values(
         raise ConfigError(f"no table has the column {absent[0]!r}", where=side, allowed=allowed)
     runs = _Runs.read([path for path in paths if not is_table(path)], n)
     names, families, series = dict(runs.names), dict(runs.families), list(runs.series(num_resamples, seed))
+    files: dict[str, Path] = {}
     for table in tables:
         names |= {key: name for key, name in table.names.items() if key not in names}
         families |= table.families
         taken = {each.name for each in series}
-        series += [
-            Series(f"{table.path.stem}: {column}" if column in taken else column, values)
-            for column, values in table.columns.items()
-        ]
+        for column, values in table.columns.items():
+            name = f"{table.path.stem}: {column}" if column in taken else column
+            series.append(Series(name, values))
+            files[name] = table.path
     if not series:
         raise EvidenceError(
             "no column of numbers is left", where=str(paths[0]), allowed="a column with a number a model"
         )
     empty = [*runs.without_value, *(cell for table in tables for cell in table.empty)]
     left_out = [f"{table.path}: {column}" for table in tables for column in table.text_columns]
-    return ModelValues(tuple(series), names, families, tuple(empty), tuple(left_out), runs.num_fewer)
+    return ModelValues(tuple(series), names, families, tuple(empty), tuple(left_out), runs.num_fewer, files)
 
 
 def read_families(path: Path) -> dict[str, str]:

@@ -2,15 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import ConfigError, EvidenceError, listed
 from steelyard.core.remedies import FILE, NAME, Advice, Remedy
 from steelyard.core.types import Counts, Run
-from steelyard.evaluation.correlation import CoefficientName, CorrelateSummary, correlate_series
+from steelyard.evaluation.correlation import (
+    FEWEST_MATCHED,
+    CoefficientName,
+    CorrelateSummary,
+    correlate_series,
+    value_of,
+)
 from steelyard.evaluation.model_tables import is_table
 from steelyard.evaluation.model_values import ModelValues, choose_families, read_values
 from steelyard.io.data_files import find_runs
@@ -84,7 +91,8 @@ def correlate(
 
     Example: `steelyard correlate evaluated-a evaluated-b evaluated --outcomes gold.csv --out predicted`
 
-    Raises EvidenceError for fewer than three models on both sides, RecordError for a broken row of a table.
+    Raises EvidenceError for fewer than three models on both sides and where no bench has a correlation, RecordError for
+    a broken row of a table.
 
     >>> models = ("longer", "shorter", "first")
     >>> benches, outcomes = ([sy.evaluate(model, part) for model in models] for part in (cases[:10], cases[10:]))
@@ -104,6 +112,8 @@ def correlate(
         names = {key: name for side in sides for key, name in side.names.items()}
         chosen = choose_families(sides, families, by_names=config.families_by_name)
         summary = correlate_series(sides[0].series, sides[1].series, names, chosen, coefficient=config.coefficient)
+        if all(value_of(each, config.coefficient).value is None for each in summary.correlations):
+            _refuse_undefined(summary, sides)
         result.summary = msgspec.structs.replace(
             summary,
             empty=tuple(dict.fromkeys(cell for side in sides for cell in side.empty)),
@@ -125,6 +135,17 @@ def correlate(
         )
 
     return run_stage(out, "correlate", Run[CorrelateSummary], write, config=config, inputs=inputs, force=force)
+
+
+def _refuse_undefined(summary: CorrelateSummary, sides: Sequence[ModelValues]) -> NoReturn:
+    """Raise EvidenceError, which names the columns of equal values with their files."""
+    files = {**sides[0].files, **sides[1].files}
+    constant = [f"{files[name]}: {name}" if name in files else name for name in summary.constant]
+    why = f"all models have the same value in {listed(constant)}" if constant else "too few models have both values"
+    raise EvidenceError(
+        f"no correlation is defined: {why}",
+        allowed=f"a bench and an outcome with different values and at least {FEWEST_MATCHED} models in common",
+    )
 
 
 def _expanded(paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -140,8 +140,6 @@ def _sentences(run: StageRun[CorrelateSummary]) -> Iterator[Sentence]:
         else:
             key = "say_only_bench" if len(summary.benches) == 1 else "say_best_bench"
             yield Sentence(key, {**values, "interval": decimal_interval(estimate)})
-    if not _best(summary):
-        yield Sentence("say_no_correlation")
     yield from _contrast_sentences(summary.contrasts)
     yield _family_sentence(summary)
     if not any(each.over_items for each in summary.correlations):
