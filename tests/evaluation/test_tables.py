@@ -54,7 +54,7 @@ def test_no_zero_is_negative():
     assert decimal_interval(tiny) == "0.000 … 0.000"
     assert (percent(-1e-6), decimal(-1e-6)) == ("0.0%", "0.000")
     number = Number(group="headline", name="accuracy", value=-1e-6, low=-1e-6, high=1e-6, n=3)
-    assert value_with_interval(number) == "0.000 [0.000, 0.000]"
+    assert value_with_interval(number) == "0.0% [0.0–0.0%]"
 
 
 def test_numbers():

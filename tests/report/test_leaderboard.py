@@ -46,8 +46,8 @@ def test_an_estimate_is_shown_with_its_interval_where_it_has_one():
     def shown(**changes):
         return value_with_interval(Number(group="headline", name="accuracy", **(ESTIMATE | changes)))
 
-    assert shown() == "0.812 [0.750, 0.875]"
-    assert shown(low=None) == "0.812"
+    assert shown() == "81.2% [75.0–87.5%]"
+    assert shown(low=None) == "81.2%"
     assert shown(value=None) == value_with_interval(None) == ""
 
 
@@ -80,7 +80,7 @@ def test_markdown_keeps_its_table_whatever_the_name():
     partial = [{"name": "late", "why": "safety (no cases of it)"}]
     text = as_markdown(summary(row("a|b\n<x>"), partial=partial, differing={"dtype": {'"bfloat16"': ["a", "b"]}}))
     lines = text.splitlines()
-    assert lines[2] == "| 1–2 | a\\|b &lt;x> | 62% | a | 25.0% | 12.5% | 0.812 [0.750, 0.875] | 0.812 [0.750, 0.875] |"
+    assert lines[2] == "| 1–2 | a\\|b &lt;x> | 62% | a | 25.0% | 12.5% | 81.2% [75.0–87.5%] | 81.2% [75.0–87.5%] |"
     assert "cases, 1,200 prompts; 95% intervals; ranked by accuracy (a mean)." in lines
     assert "Without a headline: late: safety (no cases of it)." in lines
     assert 'Differs with permission: dtype: "bfloat16" in a, b' in lines

@@ -57,16 +57,15 @@ def rank_range(best: int, worst: int) -> str:
 
 
 def value_with_interval(number: Number | None) -> str:
-    """Return ``0.812 [0.790, 0.833]``; empty without a value."""
+    """Return ``81.2% [79.0–83.3%]``, as the terminal and the page write it; empty without a value."""
     if number is None or number.value is None:
         return ""
-    if number.low is None:
-        return f"{number.value:z.3f}"
-    return f"{number.value:z.3f} [{number.low:z.3f}, {number.high:z.3f}]"
+    interval = _interval(number)
+    return f"{percent(number.value)} [{interval}]" if interval else percent(number.value)
 
 
 def as_csv(summary: LeaderboardSummary) -> str:
-    """Return a line for each model, the best first, with three columns for each number.
+    """Return a line for each model, the best first, with three columns for each number, a share from 0 to 1.
 
     A name that a spreadsheet would run is quoted. Evaluations without a headline have no line.
     """

@@ -56,7 +56,9 @@ VERB = Verb(
     62,
     (
         Argument("runs", "Evaluations of one bench or more: their folders, folders of runs, or quoted patterns."),
-        Option("out", "The folder for run.json, and of one bench leaderboard.html, .csv and .md."),
+        Option(
+            "out", "The folder for run.json, and of one bench leaderboard.html, .md, and .csv with shares from 0 to 1."
+        ),
         Option("table", "A CSV file of published numbers, instead of evaluations."),
     ),
 )
