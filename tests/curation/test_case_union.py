@@ -90,6 +90,16 @@ def test_what_one_case_says_is_taken_over_and_what_two_say_differently_is_refuse
     assert warnings == {"judgments of one id that differ": 1, "meta values that differ": 1}
 
 
+def test_judgments_of_two_people_with_one_id_are_two():
+    first, second = (
+        case(judgments=[judgment(short, judge, id="1")]) for short, judge in (("a>b", "ann"), ("b>a", "bo"))
+    )
+    both, warnings = joined(first, second)
+    assert [(each.judge, each.id) for each in both.judgments] == [("ann", "1"), ("bo", "1~2")]
+    assert warnings == {}
+    assert joined(both, second) == joined(both, first) == (both, {})
+
+
 def test_an_author_is_taken_over_and_two_are_counted():
     def by(name):
         return msgspec.structs.replace(case(), responses=(Response(id="a", text="t", author=name),))

@@ -162,3 +162,15 @@ def test_a_run_that_is_killed_is_done_again(tmp_path, dies_before, monkeypatch):
     run = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
     assert (run.counts.num_in, run.summary.num_cases) == (3, 2)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["cases.jsonl", "run.json"]
+
+
+def test_one_language_in_several_spellings_is_one_and_regions_stay_apart(tmp_path):
+    spellings = (("en", "EN"), ("zh-CN", "Chinese"), ("pt-BR", "pt-PT"), ("zh-Hant", "zh_TW"), (None, "en"))
+    for file, place in (("a", 0), ("b", 1)):
+        cases = [case(id=f"{number}", language=each[place]) for number, each in enumerate(spellings)]
+        write_cases(tmp_path / f"{file}.jsonl", cases)
+    run = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
+    assert [one.key for one in read_cases(tmp_path / "out" / "cases.jsonl")] == [
+        ("0", "en"), ("1", "zh-CN"), ("2", "pt-BR"), ("3", "zh-Hant"), ("4", None), ("2", "pt-PT"), ("4", "en")
+    ]  # fmt: skip
+    assert run.counts.noted == {"joined": 3, "languages in another spelling": 3}

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import RecordError
+from steelyard.core.languages import language_key
 from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Meta, Pair, Prompt, Ranking, Rating, Record, Response
 from steelyard.ranking.judgment_table import Edges
@@ -25,16 +26,35 @@ from steelyard.ranking.tiers import ranking_of, tiers_of
 
 Evidence = TypeVar("Evidence", Judgment, Rating)
 Value = TypeVar("Value", Prompt, Response)
+_USUAL_REGION = {"zh": "CN", "zh-Hant": "TW"}
+"""The region that says no more than the script."""
+
+
+def merge_key(case: Case) -> tuple[str, str | None]:
+    """Return the id of the prompt and the identity of its language: one for ``zh``, ``zh-CN`` and ``Chinese``.
+
+    Regions stay apart (pt-BR and pt-PT), but those that say no more than the script of Chinese.
+    """
+    code = case.prompt.language
+    if not code:
+        return case.prompt.id, code
+    identity = language_key(code)
+    first, *subtags = code.replace("_", "-").strip().split("-")
+    regions = [part.upper() for part in subtags if len(part) == 2 and len(first) < 4 and part.isalpha()]
+    region = next((part for part in regions if _USUAL_REGION.get(identity) != part), None)
+    return case.prompt.id, identity if region is None else f"{identity}-{region}"
 
 
 def union(first: Case, second: Case, warnings: Counter[str]) -> Case:
     """Return both cases in one: the responses, judgments, ratings and pairs of either, in order of first appearance.
 
-    Evidence with one id is one; evidence without an id is one where its content is equal, repeated as often as in the
-    case with more repeats. A field with a value in one case only (a category, an author) takes that value. Rankings
-    that differ leave none. Of evidence, authors and meta values that differ, the first stay. All differences are
-    counted in ``warnings``. Raises RecordError when the prompts, or the texts of one response id, differ.
+    Evidence of one judge with one id is one; of two judges, the second gets another id. Evidence without an id is one
+    where its content is equal, repeated as often as in the case with more repeats. A field with a value in one case
+    only (a category, an author) takes that value. Rankings that differ leave none. Of evidence, authors, meta values
+    and spellings of a language that differ, the first stay. All differences are counted in ``warnings``. Raises
+    RecordError when the prompts, or the texts of one response id, differ.
     """
+    warnings["languages in another spelling"] += first.prompt.language != second.prompt.language
     prompt = _prompt(first.prompt, second.prompt, warnings)
     return msgspec.structs.replace(
         first,
@@ -97,21 +117,33 @@ def _meta(first: Meta | None, second: Meta | None, warnings: Counter[str]) -> Me
 def _evidence(
     first: Sequence[Evidence], second: Sequence[Evidence], differing: str, warnings: Counter[str]
 ) -> tuple[Evidence, ...]:
-    by_id = {item.id: item for item in first if item.id is not None}
+    by_id = {(item.id, _author(item)): item for item in first if item.id is not None}
+    ids = UniqueIds()
+    ids.take_all(dict.fromkeys(item.id for item in (*first, *second) if item.id is not None))
+    taken = {item.id for item in first}
+    # An id of one judge that another one has, too, was renamed in an earlier union.
+    renamed = {_content(replace(item, id=None)) for item in first if item.id is not None}
     # A multiset: two equal judgments without ids are two judgments.
     repeats = Counter(_content(item) for item in first if item.id is None)
     added: list[Evidence] = []
     for item in second:
         if item.id is not None:
-            if item.id not in by_id:
+            known = by_id.get((item.id, _author(item)))
+            if known is not None:
+                warnings[differing] += known != item
+            elif item.id not in taken:
                 added.append(item)
-            elif by_id[item.id] != item:
-                warnings[differing] += 1
+            elif _content(replace(item, id=None)) not in renamed:
+                added.append(replace(item, id=ids.take(item.id)))
         elif repeats[_content(item)] > 0:
             repeats[_content(item)] -= 1
         else:
             added.append(item)
     return (*first, *added)
+
+
+def _author(item: Judgment | Rating) -> tuple[str, Kind]:
+    return (item.judge if isinstance(item, Judgment) else item.rater), item.kind
 
 
 def _content(item: Judgment | Rating) -> bytes:

@@ -11,7 +11,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Run
-from steelyard.curation.merge import MergeSummary, union
+from steelyard.curation.merge import MergeSummary, merge_key, union
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track
@@ -48,9 +48,9 @@ VERB = Verb(
 def merge(files: Sequence[CaseFile], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[MergeSummary]:
     """Join case files about the same prompts: the responses, judgments and ratings of all.
 
-    Cases are matched by prompt id and language, their contents by id. Where rankings differ, none is written and the
-    cases are counted: run `steelyard resolve` on the merged file. Published sets number their prompts from 1: with
-    ``ids="by_source"`` those of different sources stay apart.
+    Cases are matched by prompt id and language, however its code is spelled, and their contents by id. Where rankings
+    differ, none is written and the cases are counted: run `steelyard resolve` on the merged file. Published sets number
+    their prompts from 1: with ``ids="by_source"`` those of different sources stay apart.
 
     Example: `steelyard merge human.jsonl llm.jsonl --out merged`
 
@@ -125,14 +125,14 @@ def _with_later(
 
 
 def _digest(case: Case) -> bytes:
-    return hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(msgspec.json.encode(merge_key(case)), digest_size=_DIGEST_BYTES).digest()
 
 
 def _other(earlier: Sequence[Path], read: _Read, case: Case) -> Path:
     """Return the file that contradicts the case; the files are read again, since an error follows."""
     for path in earlier:
         for known in read(path):
-            if known.key == case.key:
+            if merge_key(known) == merge_key(case):
                 try:
                     union(known, case, Counter())
                 except RecordError:
