@@ -113,7 +113,15 @@ def test_what_is_no_conversation_is_named(broken, problem):
         read("chatbot_arena", ROW | {"conversation_b": broken})
 
 
-@pytest.mark.parametrize("winner", ["model_c", None, 1])
+@pytest.mark.parametrize("winner", [None, "", "  "])
+def test_a_vote_without_a_winner_is_counted_and_the_others_are_read(winner):
+    cases, warnings = read("chatbot_arena", {**ROW, "question_id": "none", "winner": winner}, ROW)
+    assert [one.judgments[0].verdict for one in cases] == ["none", "right"]
+    assert cases[0].judgments[0].reason == "no winner"
+    assert warnings["votes without a winner"] == 1
+
+
+@pytest.mark.parametrize("winner", ["model_c", 1])
 def test_an_unknown_winner_is_named(winner):
     with pytest.raises(RecordError, match=r"^f\.jsonl:1 at winner: unknown winner"):
         read("chatbot_arena", {**ROW, "winner": winner})

@@ -7,8 +7,9 @@ place of ``judge``) and -140k (``id``, turns as lists of ``{type, text}``, ``bot
 not be read.
 
 The prompt is the turns that both conversations share; from where they part, both are answers, of several turns where
-the conversation went on. A vote that both are bad is a tie that its ``meta`` marks. ``turn`` is the answer that was
-voted on. Keys that are not of the vote, such as ``tstamp``, go into the prompt's ``meta``.
+the conversation went on. A vote that both are bad is a tie that its ``meta`` marks. A vote without a winner has no
+verdict and is counted. ``turn`` is the answer that was voted on. Keys that are not of the vote, such as ``tstamp``, go
+into the prompt's ``meta``.
 
 Stack Exchange is written from the card of the data set HuggingFaceH4/stack-exchange-preferences and the features that
 its copies list: ``pm_score`` is log2(1 + upvotes), rounded, plus 1 for an accepted answer, and -1 where votes are
@@ -44,6 +45,7 @@ _SIDES = ("conversation_a", "conversation_b")
 _MODELS = ("model_a", "model_b")
 _IDS = ("question_id", "id")
 _JUDGES = ("judge", "judge_hash")
+_NO_WINNER = "no winner"
 _KEYS = (*_IDS, *_SIDES, *_MODELS, "winner", *_JUDGES, "language", "turn")
 
 
@@ -63,15 +65,25 @@ def _parse_arena(reader: CaseReader) -> Case:
     authors = [row.optional_text(key) for key in _MODELS]
     responses = reader.responses(turns[1:], authors=authors)
     winner = row.value.get("winner")
-    verdict = LABELS.get(label_word(winner)) if isinstance(winner, str) else None
+    is_absent = winner is None or (isinstance(winner, str) and not winner.strip())
+    verdict = "none" if is_absent else LABELS.get(label_word(winner)) if isinstance(winner, str) else None
     if verdict is None:
         allowed = "model_a, model_b, tie, tie (bothbad), both_bad"
         raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
-    meta = {"winner": winner} if winner not in (*_MODELS, "tie") else None
+    reader.warnings["votes without a winner"] += is_absent
+    meta = None if is_absent or winner in (*_MODELS, "tie") else {"winner": winner}
     left, right = [response.id for response in responses]
     # Beside people, MT-Bench has the votes of `gpt4_pair`.
     kind = "llm" if (judge or "").startswith("gpt") else "human"
-    judgment = Judgment(left=left, right=right, verdict=verdict, judge=judge or UNKNOWN_JUDGE, kind=kind, meta=meta)
+    judgment = Judgment(
+        left=left,
+        right=right,
+        verdict=verdict,
+        judge=judge or UNKNOWN_JUDGE,
+        kind=kind,
+        reason=_NO_WINNER if is_absent else None,
+        meta=meta,
+    )
     return Case(prompt=prompt, responses=responses, judgments=(judgment,))
 
 
