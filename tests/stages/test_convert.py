@@ -475,6 +475,15 @@ def case_of_command_after(words, tmp_path, monkeypatch):
     return one
 
 
+@pytest.mark.parametrize("question", ["preference", "which_one"])
+def test_the_printed_command_reads_the_choices_of_label_studio(tmp_path, monkeypatch, question):
+    answers = {"prompt": "What is the capital?", "answer_a": "Rome, I think.", "answer_b": "Paris is."}
+    row = {"id": 1, **answers, "tone": {"choices": ["polite"]}, question: {"choices": ["B"]}, "annotator": 7}
+    one = case_of_printed_command([row], tmp_path, monkeypatch)
+    assert [(each.verdict, each.judge) for each in one.judgments] == [("right", "7")]
+    assert one.prompt.messages[0].content == "What is the capital?"
+
+
 def test_the_printed_command_keeps_the_encoding(tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text("質問,回答A,回答B,良い方\n首都は？,東京,大阪,A\n", "cp932")
     words = ["convert", "rows.csv", "cases.jsonl", "--set", "encoding=CP932"]

@@ -297,6 +297,14 @@ class ColumnGuess:
         labels = self.settings.get("labels")
         words = (str(label).casefold() for label in (labels if isinstance(labels, dict) else ()))
         known = {*LABELS, *words, *(name.casefold() for name in pair)}
+        chosen = {
+            f"{name}.choices.0": {row[name]["choices"][0] for row in self._rows if row.get(name)}
+            for name in ([] if is_sure else self._free(_is_choice))
+        }
+        if chosen:
+            # Of several questions, the one on the two answers.
+            verdicts = {name: sum(choice_of(cell, pair) is not None for cell in chosen[name]) for name in chosen}
+            return max(verdicts, key=verdicts.__getitem__)
         for name in filter(None, map(self._by_word.get, _LABELS)):
             cells = [row[name] for row in self._rows if row.get(name) not in (None, "")]
             is_known = all(
@@ -449,6 +457,12 @@ def _is_list(value: Any) -> bool:
     if isinstance(value, str):
         return value.lstrip().startswith("[")
     return isinstance(value, list) and bool(value) and not any(map(_is_turn, value))
+
+
+def _is_choice(value: Any) -> bool:
+    """Return whether a cell is one choice, as Label Studio's JSON_MIN has it: ``{"choices": ["A"]}``."""
+    choices = value.get("choices") if isinstance(value, dict) else None
+    return isinstance(choices, list) and len(choices) == 1 and isinstance(choices[0], str)
 
 
 def _is_label(value: Any) -> bool:
