@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import floor
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from sqlalchemy import func, insert, select
@@ -305,7 +305,7 @@ def count_states(session: Session, project: int) -> dict[str, int]:
     return {state: number for state, number in session.execute(states)}  # noqa: C416 - `dict` takes no rows
 
 
-def _item_values(project: StoredProject, case: Case, batch: str, at: float) -> dict[str, Any]:
+def _item_values(project: StoredProject, case: Case, batch: str, at: float) -> JsonObject:
     return {
         "project_id": project.id,
         "prompt": case.prompt.id,
@@ -319,9 +319,7 @@ def _item_values(project: StoredProject, case: Case, batch: str, at: float) -> d
     }
 
 
-def _first_tasks(
-    number: int, item: Mapping[str, Any], case: Case, settings: ProjectSettings
-) -> Iterator[dict[str, Any]]:
+def _first_tasks(number: int, item: JsonObject, case: Case, settings: ProjectSettings) -> Iterator[JsonObject]:
     """Yield the values of the tasks of a new item."""
     planned = plan_case(case, settings)
     assert planned is not None, "an importable case has tasks"
@@ -338,9 +336,7 @@ def _first_tasks(
         }
 
 
-def _number_items(
-    session: Session, items: Sequence[dict[str, Any]], settings: ProjectSettings, *, num_before: int
-) -> None:
+def _number_items(session: Session, items: Sequence[JsonObject], settings: ProjectSettings, *, num_before: int) -> None:
     """Give new items of a batch their numbers, and leave some between them for planted reviews, at random places.
 
     As many as the layers will get, by their shares. Without planted reviews the database numbers the items.
