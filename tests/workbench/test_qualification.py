@@ -17,7 +17,7 @@ from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.qualification.material import import_qualification, take_gold
 from steelyard.workbench.qualification.results import qualification_figures
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks, progress_of
-from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
+from steelyard.workbench.storage.qualification_tables import StoredQualificationAnswer, StoredQualificationTask
 from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.views.pages import words_of
 from steelyard.workbench.views.qualification_views import view_feedback
@@ -54,6 +54,21 @@ def walk(database, project, person, order):
         return done
 
     return database.write(work)
+
+
+def test_the_seconds_of_an_answer_are_no_more_than_have_passed(school):
+    """A page reports 100 s each time: 40 s after the beginning, 100 s later, and at the same moment."""
+    database, project, (ada, _) = school
+
+    def work(session):
+        row = session.get_one(StoredProject, project)
+        tasks = next_tasks(session, row, ada, number=3, at=NOON)
+        for task, at in zip(tasks, (NOON + 40, NOON + 150, NOON + 150), strict=True):
+            answer_task(session, row, ada, task.id, answer(task.responses, ["r0", "r1", "r2"]), seconds=100.0, at=at)
+        stored = select(StoredQualificationAnswer.seconds).order_by(StoredQualificationAnswer.id)
+        return session.scalars(stored).all()
+
+    assert database.write(work) == [40.0, 100.0, 0.0]
 
 
 def standing(database, project, person):

@@ -115,13 +115,15 @@ def answer_task(
     _check(project, stored, answer, letters)
     reference = msgspec.convert(stored.reference, TaskAnswer)
     counts = score_answer(kind_named(stored.kind), stored.responses, answer, reference)
+    # As for other answers: no more than passed since the answer before, or since the round began.
+    passed = at - max([latest.begun_at, *(each.at for each in answers)])
     marked = StoredQualificationAnswer(
         round_id=latest.id,
         task_id=task,
         content=content,
         num_same=counts.num_same,
         num_points=counts.num_judged,
-        seconds=seconds,
+        seconds=max(0.0, min(seconds, passed)),
         at=at,
     )
     session.add(marked)
