@@ -10,6 +10,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.ranking.judgment_table import standing
+from steelyard.workbench.accounts.people import change_account
 from steelyard.workbench.pipeline.alignment import (
     QueuePage,
     add_remark,
@@ -27,7 +28,14 @@ from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import ProjectSettings
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredRemark,
+    StoredTask,
+)
 from steelyard.workbench.views.item_views import view_item
 from workbench_crew import Crew, in_order, ranked
 
@@ -328,3 +336,24 @@ def test_one_annotator_for_each_task_has_nobody_to_align_with(database):
     crew = Crew(database, responses="abcde", num_annotators=1, delivery_share=1.0)
     crew.annotate(lambda person, responses: in_order(responses))
     assert crew.item().state == "delivery review"
+
+
+def test_an_annotator_who_reviews_by_now_speaks_as_an_annotator_of_the_answers_given_then(crew):
+    """Opinions are labelled by what a person was when answering; the answer of nobody else is that of a layer."""
+    first, second = crew.people["annotator"][:2]
+    visitor, delivery = crew.people["researcher"][0], crew.people["delivery"][0]
+    remarks = [(second, "The second is wrong."), (delivery, "Settle it.")]
+
+    def promote(session):
+        person = session.get_one(StoredPerson, second)
+        change_account(session, person, role="delivery", is_active=True, skills=(), by=None, at=crew.now())
+
+    crew.database.write(promote)
+    with crew.database.reading() as session:
+
+        def view(who):
+            return view_item(session, crew.item(), crew.evidence(), who, ProjectSettings(), remarks=remarks)
+
+        assert [each.voice for each in view(visitor).panels[0].opinions] == ["1", "2"]
+        assert [each.voice for each in view(first).panels[0].opinions] == ["voice you", "voice other"]
+        assert [voice for voice, _ in view(visitor).remarks] == ["2", "role delivery"]

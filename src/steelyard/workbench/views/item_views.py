@@ -180,8 +180,8 @@ def _view(
     letters = letters_of(stored, case)
     texts = {response.id: BlindText(response_text(response)) for response in case.responses}
     remarks = talk.remarks.get(stored, ())
-    people = [person for each in evidence for person in each.answers] + [person for person, _ in remarks]
-    voices = _voices(list(dict.fromkeys(people)), talk.roles, visitor)
+    people = [person for each in evidence for person in (*each.answers, *each.proposals)]
+    voices = _voices(list(dict.fromkeys(people)), remarks, talk.roles, visitor)
     discards = talk.discards.get(stored) if item.discarded else None
     reasons = {} if discards is None else discards.reasons
     return ItemPanels(
@@ -226,11 +226,17 @@ def _remarks(session: Session, items: Collection[int]) -> dict[int, list[tuple[i
     return remarks
 
 
-def _voices(people: Sequence[int], roles: Mapping[int, str], visitor: int) -> Mapping[int, str]:
-    """Return a key of the words for each person: ``you``, ``the other``, a number, or the role of a layer."""
-    annotators = [person for person in people if roles[person] == "annotator"]
+def _voices(
+    answered: Sequence[int], remarks: Sequence[tuple[int, str]], roles: Mapping[int, str], visitor: int
+) -> Mapping[int, str]:
+    """Return a key of the words for each person: ``you``, ``the other``, a number, or the role of a layer.
+
+    Who ``answered`` the tasks did so as an annotator, whatever the role is now.
+    """
+    others = dict.fromkeys(person for person, _ in remarks if person not in answered)
+    annotators = [*answered, *(person for person in others if roles[person] == "annotator")]
     is_pair = visitor in annotators and len(annotators) == 2
-    voices = {person: f"role {roles[person]}" for person in people}
+    voices = {person: f"role {roles[person]}" for person in others}
     for number, person in enumerate(annotators, start=1):
         voices[person] = "voice other" if is_pair else f"{number}"
     return voices | {visitor: "voice you"}
