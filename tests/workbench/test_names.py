@@ -45,9 +45,8 @@ def test_names_that_are_not_seen_as_a_whole_are_refused(database, name):
         project = add_project(session, "P", ProjectSettings(), by=None, at=NOON)
         with pytest.raises(ConfigError, match="is not a name of a batch"):
             import_cases(session, project, cases(1), batch=name, by=None, at=NOON)
-        if "\n" in name or "\x00" in name:
-            with pytest.raises(ConfigError, match="is not a name of a category"):
-                add_guideline(session, project, NewGuideline(name, "en", "text"), by=None, at=NOON)
+        with pytest.raises(ConfigError, match="is not a name of a category"):
+            add_guideline(session, project, NewGuideline(name, "en", "text"), by=None, at=NOON)
         return len(session.scalars(select(StoredItem.id)).all()), len(session.scalars(select(StoredPerson.id)).all())
 
     assert database.write(make) == (0, 0)

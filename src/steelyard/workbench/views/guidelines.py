@@ -8,7 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steelyard.core.text import is_one_line, natural_order
+from steelyard.core.names import NAME_RULE, is_name
+from steelyard.core.text import natural_order
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
@@ -40,9 +41,10 @@ def add_guideline(session: Session, project: StoredProject, new: NewGuideline, *
     if new.language not in LANGUAGES:
         problem = f"{new.language!r} is not a language of the pages"
         raise RefusedError(problem, words="misfit", where="language", allowed=", ".join(LANGUAGES))
-    if len(new.category) > 200 or not is_one_line(new.category):
+    # Items may have a category of any characters.
+    if new.category and not is_name(new.category) and new.category not in categories_of(session, project.id):
         problem = f"{new.category[:50]!r} is not a name of a category"
-        raise RefusedError(problem, words="name", where="category", allowed="200 characters on one line")
+        raise RefusedError(problem, words="name", where="category", allowed=NAME_RULE)
     latest = session.scalar(
         select(StoredGuideline)
         .where(
