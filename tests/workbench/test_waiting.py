@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from steelyard.workbench.pipeline.alignment import items_to_align, propose, tasks_to_align
 from steelyard.workbench.pipeline.waiting import count_waiting, num_to_align, waiting_work
-from steelyard.workbench.storage.tables import StoredItem
+from steelyard.workbench.storage.tables import StoredItem, StoredPerson
 from workbench_people import NOON, answer, answer_all, make_project
 
 DAY = 86400.0
@@ -80,7 +80,16 @@ def test_the_navigation_has_what_waits_for_each_role(visit):
 
 
 def test_the_page_of_progress_names_who_is_waited_for(visit):
-    text = re.sub("<[^>]+>", " ", visit.browser("researcher").get("/progress/1").text)
+    def shown():
+        return " ".join(re.sub("<[^>]+>", " ", visit.browser("researcher").get("/progress/1").text).split())
+
+    text = shown()
     assert "Work that waits for people" in text
-    assert re.search(r"being aligned\s*: waits for\s+2\s+of the annotators since\s+20\d\d-", text)
-    assert re.search(r"waits for\s+Delivery\s+since\s+20\d\d-", text)
+    assert re.search(r"Annotators with items to align: 2 ?; the oldest item has waited since 20\d\d-", text)
+    assert re.search(r"waiting for Delivery since 20\d\d-", text)
+
+    def change_language(session):
+        session.get_one(StoredPerson, visit.site.people["researcher"]).language = "zh"
+
+    visit.database.write(change_language)
+    assert re.search(r"有 2 名标注员尚有待对齐条目，最早自 20\d\d-\d\d-\d\d 起等待", shown())
