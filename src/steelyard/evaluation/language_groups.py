@@ -3,15 +3,14 @@
 Families, scripts and classes of languages are facts of ``data/languages.toml``.
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence, Set
-from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.languages import language_key
+from steelyard.prompts.taxonomy import read_data
 
 
 class Kin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,12 +43,11 @@ class KnownLanguage(NamedTuple):
 
 def known_languages(codes: Iterable[str]) -> dict[str, KnownLanguage]:
     """Return the codes that name a language of the table, with its name and groups."""
-    table = tomllib.loads(files("steelyard").joinpath("data/languages.toml").read_text("utf-8"))
     listed: dict[str, KnownLanguage] = {}
     by_identity: dict[str, KnownLanguage] = {}
-    for name, row in table.items():
-        codes_of_row = row.pop("codes")
-        known = KnownLanguage(name, msgspec.convert(row, Kin))
+    for name, row in read_data("languages.toml").items():
+        codes_of_row, groups = row["codes"], {field: value for field, value in row.items() if field != "codes"}
+        known = KnownLanguage(name, msgspec.convert(groups, Kin))
         listed |= dict.fromkeys(codes_of_row, known)
         by_identity.setdefault(language_key(codes_of_row[0]), known)
     # A code of the table may say the script of a language, as its identity does not where the script is the usual one.

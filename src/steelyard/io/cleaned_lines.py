@@ -1,9 +1,7 @@
 """Batches of case lines cleaned by workers, with the installed phrases and languages that the rules need."""
 
-import tomllib
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -11,6 +9,7 @@ import msgspec
 from steelyard.core.languages import language_key
 from steelyard.io.cases import decode_batch, encode_case
 from steelyard.io.lines import LineBatch
+from steelyard.prompts.taxonomy import read_data
 from steelyard.responses.cleaning import Config, ManifestRow, clean_case
 from steelyard.responses.cleaning_summary import CleaningCounts, Excerpt, excerpt_of
 from steelyard.responses.foreign import ForeignText, Writing
@@ -63,7 +62,7 @@ def rule_measures(languages: Literal["identify", "scripts"], lengths: LengthBoun
 @lru_cache(maxsize=1)
 def installed_phrases() -> AnswerPhrases:
     """Read the installed phrases, once in a process."""
-    return AnswerPhrases(msgspec.convert(_table("cleaning.toml"), CleaningTable))
+    return AnswerPhrases(msgspec.convert(read_data("cleaning.toml"), CleaningTable))
 
 
 @lru_cache(maxsize=2)
@@ -71,7 +70,7 @@ def _foreign(languages: str) -> ForeignText:
     """Read the installed languages, once in a process."""
     writings = {
         language_key(row["codes"][0]): Writing(row["codes"][0], str(row["script"]))
-        for row in _table("languages.toml").values()
+        for row in read_data("languages.toml").values()
     }
     return ForeignText(writings, _identify if languages == "identify" else None)
 
@@ -81,7 +80,3 @@ def _identify(texts: Sequence[str]) -> list[str | None]:
     from steelyard.prompts.languages import identify
 
     return [None if each is None else each.language for each in identify(texts, min_probability=_SURE)]
-
-
-def _table(name: str) -> dict[str, dict[str, list[str] | str]]:
-    return tomllib.loads((files("steelyard") / "data" / name).read_text(encoding="utf-8"))

@@ -15,12 +15,10 @@ pairs; here each source draws one. It has five translations a source; of more, a
 a HARD pair.
 """
 
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import accumulate
 from typing import Annotated, Literal, NamedTuple
 
@@ -36,6 +34,7 @@ from steelyard.core.numerics import derived_seed
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import normal_form, response_text
 from steelyard.core.types import Case, Message, Prompt, Record
+from steelyard.prompts.taxonomy import read_data
 
 LEVELS = ("easy", "hard")
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -309,5 +308,4 @@ def _pair_case(source: _Source, pair: _GradedPair, level: str, languages: tuple[
 @cache
 def translation_requests() -> tuple[str, ...]:
     """Return the requests to translate, with places for the names of the languages and the text."""
-    table = tomllib.loads(files("steelyard").joinpath("data/translation_prompts.toml").read_text("utf-8"))
-    return tuple(table["templates"])
+    return tuple(read_data("translation_prompts.toml")["templates"])

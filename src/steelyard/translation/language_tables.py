@@ -1,15 +1,14 @@
 """What the checks of translations know of languages: ``data/translation_damage.toml`` as tables and patterns."""
 
 import re
-import tomllib
 from collections import Counter
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.language_words import any_of, fold, whole_words
+from steelyard.prompts.taxonomy import read_data
 
 WITHOUT_SPACES = {"zh", "ja", "ko", "th"}
 """Languages whose words are looked for within the text: without spaces, or with endings."""
@@ -44,8 +43,7 @@ class DamageTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def damage_table() -> DamageTable:
     """Return the tables, read once in a process."""
-    text = (files("steelyard") / "data/translation_damage.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), DamageTable)
+    return msgspec.convert(read_data("translation_damage.toml"), DamageTable)
 
 
 class NumberWords(NamedTuple):

@@ -6,15 +6,14 @@ Numbers below 11 are left out, since `language_tables` has their words, and so a
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.language_words import SIGNS, any_of, fold
+from steelyard.prompts.taxonomy import read_data
 
 _SMALLEST = 11
 _HYPHENS = re.compile(r"[-\u2010\u2011\u00a0\u202f]")
@@ -54,8 +53,7 @@ class _Numerals(NamedTuple):
 
 @cache
 def _table() -> dict[str, _Language]:
-    text = (files("steelyard") / "data/numerals.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, _Language])
+    return msgspec.convert(read_data("numerals.toml"), dict[str, _Language])
 
 
 @cache

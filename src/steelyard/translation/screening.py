@@ -10,10 +10,8 @@ A language model finds more: `language_bound_question` asks it, and `read_langua
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from steelyard.core.comparison import Question, Reply
@@ -21,6 +19,7 @@ from steelyard.core.languages import language_part
 from steelyard.core.types import Message
 from steelyard.prompts.screening import LanguageBound
 from steelyard.prompts.selection import TRANSLATABLE
+from steelyard.prompts.taxonomy import read_data
 
 LANGUAGE_BOUND_CLASSES = ("characters", "lexemes", "grammar", "software")
 """What of English a prompt depends on."""
@@ -67,7 +66,7 @@ def find_language_bound(text: str, language: str | None) -> LanguageBound | None
 @cache
 def language_bound_rules() -> LanguageBoundRules:
     """Return the rules of the built-in table."""
-    table = tomllib.loads(files("steelyard").joinpath("data/language_bound.toml").read_text("utf-8"))
+    table = read_data("language_bound.toml")
     compiled = {name: [re.compile(rule, re.IGNORECASE) for rule in rules] for name, rules in table.items()}
     programs = re.compile("|".join(table[_PROGRAMS]), re.IGNORECASE)
     return LanguageBoundRules(programs, {name: compiled[name] for name in LANGUAGE_BOUND_CLASSES})
