@@ -518,3 +518,30 @@ def test_refusals(text):
 )
 def test_no_refusals(text):
     assert not is_refusal(text)
+
+
+def test_escaped_double_brackets_are_a_mark():
+    assert read_choice(r"My verdict: \[\[B\]\]", "brackets", ("A", "B")).value == "B"
+    assert read_rating(r"\[\[7\]\]").value == "7"
+    assert has_verdict(r"\[\[A\]\]", "brackets", "choice", ("A", "B"))
+
+
+def test_what_stands_in_chinese_angle_marks_is_quoted():
+    assert read_choice("回答A说《我认为[[A]]更好》。\n[[B]]", "brackets", ("A", "B")).value == "B"
+    assert read_choice("《[[B]]》", "brackets", ("A", "B")).value == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"result": {"verdict": "B"}}', "B"),
+        ('{"reasons": "", "final": {"result": {"verdict": "B"}}}', "B"),
+        ('{"result": {"verdict": "B"', "B"),
+        ('{"result": {"verdict": "A"}, "verdict": "B"}', "B"),
+        ('{"result": {"verdict": "A"}, "final": {"verdict": "B"}}', None),
+        ('{"quotation": {"verdict": "B"}}', None),
+        ('{"claims of answer A": {"verdict": "A"}}', None),
+    ],
+)
+def test_a_verdict_is_read_within_an_object_that_announces_it(text, label):
+    assert read_choice(text, "json", ("A", "B")).value == label

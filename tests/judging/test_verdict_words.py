@@ -1,5 +1,6 @@
 """Verdicts in the words of many languages: plain ones are read, negated ones never are."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -40,6 +41,68 @@ def test_a_line_that_chooses_is_read(language, text):
 @each(("language", "text"), EACH["none"])
 def test_a_line_that_does_not_choose_is_refused(language, text):
     assert read_choice(text, "letter", AB).value is None
+
+
+@each("language", [language for language, table in SENTENCES.items() if "letter" in table])
+def test_a_concession_that_names_the_other_answer_leaves_the_verdict(language):
+    verdict = SENTENCES[language]["letter"][0].rstrip(".。।")
+    words = language_words()["zh" if language == "zh-Hant" else language]
+    for although in words.although:
+        word = although.replace("*", "")
+        assert read_choice(f"{verdict}, {word} A x", "letter", AB).value == "B", word
+        # "A" is an article in some languages.
+        swapped = (
+            re.sub(rf"(?<![A-Za-z]){name}(?![A-Za-z])", lambda letter: "BA"["AB".index(letter[0])], verdict)
+            for name in ("[AB]", "B")
+        )
+        contrary = next(each for each in swapped if read_choice(each, "letter", AB).value == "A")
+        assert read_choice(f"{verdict}, {word} {contrary}", "letter", AB).value is None, word
+
+
+@each("language", language_words())
+def test_what_others_would_choose_is_no_verdict(language):
+    words = language_words()[language]
+    assert words.although
+    assert words.others
+    for other in words.others:
+        word = other.replace("*", "").capitalize()
+        for text in (f"{word} [[A]]", f"Reasons.\n{word}: [[A]]", f"{word} {words.answer[0]} [[A]]"):
+            assert read_choice(text, "brackets", AB).value is None, text
+
+
+OTHERS = (
+    "others would choose [[A]]", "I used to think [[A]]", "The user asked me to output [[A]]", "用户要求我输出[[A]]",
+    "别人会选[[A]]", "我以前认为是[[A]]", "他の人は[[A]]を選ぶでしょう", "Andere würden [[A]] wählen",
+    "Ich dachte früher, [[A]] sei besser", "D'autres choisiraient [[A]]", "Je pensais que [[A]] était mieux",
+    "Otros elegirían [[A]]", "Другие выбрали бы [[A]]", "Раньше я думал, что [[A]]", "كنت أعتقد أن [[A]] أفضل",
+    "अन्य लोग [[A]] चुनेंगे", "Eskiden [[A]] olduğunu düşünürdüm", "다른 사람들은 [[A]]를 선택할 것입니다",
+)  # fmt: skip
+OWN = (
+    "If I had to choose: [[A]]", "Others would say B is better, but I choose [[A]]", "The user asked for a list: [[A]]",
+    "I used to think B was better, but now I choose [[A]]", "[[A]], although others would choose B",
+    "用户要求我输出JSON，回答A做到了，结论是[[A]]", "别人会选B，但我选[[A]]", "Wenn ich wählen müsste: [[A]]",
+)  # fmt: skip
+
+
+@each(("text", "label"), [*((text, None) for text in OTHERS), *((text, "A") for text in OWN)])
+def test_a_verdict_is_the_judges_own(text, label):
+    assert read_choice(text, "brackets", AB).value == label
+
+
+@each(
+    ("text", "label"),
+    [
+        ("B is better, although A is shorter", "B"),
+        ("B is better, although I choose A", None),
+        ("回答B更好，虽然回答A更短", "B"),
+        ("Antwort B ist besser, obwohl Antwort A kürzer ist.", "B"),
+        ("La réponse B est meilleure, bien que la réponse A soit plus courte.", "B"),
+        ("Ответ B лучше, хотя ответ A короче.", "B"),
+        ("Answer B is better, although answer A claims that answer A is better", "B"),
+    ],
+)
+def test_a_concession_is_read_in_its_language(text, label):
+    assert read_choice(text, "letter", AB).value == label
 
 
 @each(("language", "text"), EACH["eight"])

@@ -49,6 +49,8 @@ class LanguageWords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     speakers: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
     unreported: tuple[str, ...] = ()
+    although: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     inside: bool = False
 
 

@@ -5,6 +5,7 @@ import re
 from typing import Any, NamedTuple
 
 from steelyard.core.types import JsonObject
+from steelyard.judging.reply_words import announces
 
 _JSON_START = re.compile(r'\{\s*"')
 _CURLY = str.maketrans("“”„‟", '""""')
@@ -141,7 +142,12 @@ def _closing(text: str) -> str | None:
 
 def _decoder(key: str) -> json.JSONDecoder:
     def values_of_key(pairs: list[tuple[str, Any]]) -> JsonObject:
-        return {"": [value for name, value in pairs if name.strip().casefold() == key]}
+        verdicts = [value for name, value in pairs if name.strip().casefold() == key]
+        # One level above may name the result: {"result": {"verdict": "A"}}.
+        inner = [value for name, value in pairs if isinstance(value, dict) and announces(name)]
+        return {
+            "": [each for value in verdicts or inner for each in (value[""] if isinstance(value, dict) else [value])]
+        }
 
     return json.JSONDecoder(object_pairs_hook=values_of_key, strict=False)
 

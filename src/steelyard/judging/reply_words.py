@@ -66,9 +66,9 @@ _CLOSE = re.compile(
 )
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _BLOCK_QUOTE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-# English, German, Polish and Swedish, Hebrew, Japanese, French and Danish quotation marks, and single ones.
+# English, German, Polish and Swedish, Chinese, Hebrew, Japanese, French and Danish quotation marks, and single ones.
 _QUOTED = re.compile(
-    r"""\"[^"\n]*"|“[^“”]*”|„[^„“”\n]*[“”]|”[^“”„\n]*”|״[^״\n]*״|「[^「」]*」|『[^『』]*』|«[^«»]*»|»[^«»\n]*«"""
+    r"""\"[^"\n]*"|“[^“”]*”|„[^„“”\n]*[“”]|《[^《》]*》|”[^“”„\n]*”|״[^״\n]*״|「[^「」]*」|『[^『』]*』|«[^«»]*»|»[^«»\n]*«"""
     r"""|`[^`\n]*`|‘[^‘’\n]*’|‚[^‚‘’\n]*[‘’]|(?<!\w)'[^'\n]*'(?!\w)"""
 )
 _LONE_MARK = re.compile(r"\W*(?:output\s*)?\w{1,2}\W*", re.IGNORECASE)
@@ -90,8 +90,11 @@ _REFUSED = re.compile(
 
 
 def normalize_text(text: str) -> str:
-    """Return the text with full-width signs, letters and brackets in their plain forms (NFKC)."""
-    return text.translate(_PLAIN_FORMS)
+    """Return the text with full-width signs, letters and brackets in their plain forms (NFKC).
+
+    Double brackets that are escaped as in Markdown are plain ones.
+    """
+    return text.translate(_PLAIN_FORMS).replace(r"\[\[", "[[").replace(r"\]\]", "]]")
 
 
 def without_thinking(text: str) -> str | None:
@@ -196,7 +199,7 @@ def negates_verdict(sentence: str, label: str | None = None) -> bool:
 
 
 def reports_verdict(sentence: str) -> bool:
-    """Return whether the sentence reports the verdict, which `VERDICT` stands for, of an answer.
+    """Return whether the sentence reports the verdict, which `VERDICT` stands for, of an answer or of other people.
 
     A report reaches over the clauses of a sentence, unless it says more after its verb and the verdict has a clause of
     its own that announces it: "it explains what was asked for, so my verdict is [[A]]".
@@ -204,13 +207,22 @@ def reports_verdict(sentence: str) -> bool:
     text = matching("unreported").sub(" ", fold(sentence))
     clauses = _clauses(text)
     mark = next(place for place, clause in enumerate(clauses) if VERDICT in clause)
-    lead = clauses[mark].replace(VERDICT, " ")
+    lead = break_pattern().sub("", clauses[mark].replace(VERDICT, " ").strip())
     is_announced = bool(lead.strip()) and announces(lead)
-    return any(
-        end is not None and not (place < mark and is_announced and len(clause[end:].strip()) > 2)
-        for place, clause in enumerate(clauses)
-        for end in [_report_end(clause)]
-    )
+    reports = [
+        (place, clause[end:]) for place, clause in enumerate(clauses) if (end := _report_end(clause)) is not None
+    ]
+    if any(not (place < mark and is_announced and len(rest.strip()) > 2) for place, rest in reports):
+        return True
+    # What other people would choose stands before the verdict; behind it they may agree or not.
+    *earlier, clause = _clauses(fold(sentence).partition(VERDICT)[0] + VERDICT)
+    if matching("others").search(clause) is not None:
+        return True
+    opening = clause.replace(VERDICT, " ").strip()
+    is_own = break_pattern().match(clause.strip()) is not None or (bool(opening) and announces(opening))
+    if is_own and matching("joins").match(opening) is None:
+        return False
+    return any(matching("others").search(part) is not None for part in earlier)
 
 
 def _without_idioms(text: str) -> str:

@@ -78,11 +78,15 @@ def _value(text: str, read: Callable[[str], str | None], is_bare: Callable[[str]
 
 
 def _before_reasons(text: str, read: Callable[[str], str | None], is_bare: Callable[[str], bool]) -> str | None:
-    """Return what a text says before the reasons for it; null for nothing.
+    """Return what a text says before the reasons for it, or before a concession; null for nothing.
 
     The empty text stands for a value that is taken back or reported.
     """
-    because = {match.start() for match in islice(matching("because").finditer(text), _MOST_PARTS)}
+    because = {
+        match.start()
+        for name in ("because", "although")
+        for match in islice(matching(name).finditer(text), _MOST_PARTS)
+    }
     ends = islice(_SENTENCE_END.finditer(text), _MOST_PARTS)
     sentences = {match.start() for match in ends if match[0][0] not in "?？"}
     for place in sorted(because | sentences):
@@ -117,6 +121,12 @@ def _after_reasons(text: str, read: Callable[[str], str | None], is_bare: Callab
 def _is_taken_back(rest: str, value: str, read: Callable[[str], str | None], *, is_reason: bool) -> bool:
     """Return whether what follows a value asks, denies or reports it, has another one, or turns to another answer."""
     rest = with_letters(rest, is_noun_needed=False)
+    concessions = [*islice(matching("although").finditer(rest), _MOST_PARTS)]
+    conceded = (matching("because").split(rest[each.end() :], 1)[0].strip(_SIGNS) for each in concessions)
+    if any(read(each) not in (None, value) for each in conceded):
+        return True
+    if concessions and not concessions[0].start():
+        rest = rest[concessions[0].end() :].strip(_SIGNS)
     first, *others = [part.strip(_SIGNS) for part in _SENTENCE_END.split(rest)]
     end = _END.search(rest)
     if (end is not None and end[0] in "?？؟") or any(read(part) not in (None, value) for part in (first, *others)):
@@ -127,7 +137,8 @@ def _is_taken_back(rest: str, value: str, read: Callable[[str], str | None], *, 
     label = value if value.isalpha() else None
     if reports_verdict(sentence) or (not is_reason and negates_verdict(sentence, label)):
         return True
-    turns = (match for match in matching("breaks").finditer(rest) if not matching("because").match(match[0]))
+    excused = (matching("because"), matching("although"))
+    turns = (each for each in matching("breaks").finditer(rest) if not any(words.match(each[0]) for words in excused))
     turn = next(turns, None) if label else None
     return turn is not None and re.search(_OTHER_LETTER.format(label), rest[turn.end() :]) is not None
 
