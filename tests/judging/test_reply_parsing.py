@@ -545,3 +545,13 @@ def test_what_stands_in_chinese_angle_marks_is_quoted():
 )
 def test_a_verdict_is_read_within_an_object_that_announces_it(text, label):
     assert read_choice(text, "json", ("A", "B")).value == label
+
+
+@each("marks", ["``", '""', "“”", "「」", "«»"])
+def test_a_quoted_end_of_thinking_takes_no_verdict_away(marks):
+    quoted = f"{marks[0]}</think>{marks[1]}"
+    assert read_choice(f"[[B]]\nAnswer A holds {quoted}, which is no answer.", "brackets", ("A", "B")).value == "B"
+    # What is thought is no verdict, whatever it quotes.
+    assert read_choice(f"[[A]]? It holds {quoted}.\n</think>\n[[B]]", "brackets", ("A", "B")).value == "B"
+    assert read_choice(f"<think>\n[[A]] {quoted}", "brackets", ("A", "B")).value is None
+    assert without_thinking(f"It holds {quoted} and [[A]]\n[[B]]") == f"It holds {quoted} and [[A]]\n[[B]]"

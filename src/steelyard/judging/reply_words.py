@@ -64,6 +64,7 @@ _CLOSE = re.compile(
     rf"</{_TAG}>|◁/think▷|\[/think\]|<\|end_(?:of_thought|thinking)\|>|<\|channel\|>final(?:<\|message\|>)?",
     re.IGNORECASE,
 )
+_PAIRED_MARKS = frozenset(("``", '""', "''", "“”", "‘’", "„“", "«»", "「」", "『』"))
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _BLOCK_QUOTE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 # English, German, Polish and Swedish, Chinese, Hebrew, Japanese, French and Danish quotation marks, and single ones.
@@ -101,12 +102,20 @@ def without_thinking(text: str) -> str | None:
     """Return the text after the thinking; None where the thinking does not end.
 
     Only the first end counts, and no beginning is needed: some templates write it themselves. Thinking that quotes an
-    end therefore leaves more text to be read, never less.
+    end therefore leaves more text to be read, never less. Without a beginning, an end directly between quotation marks
+    is that of a response.
     """
-    close = _CLOSE.search(text)
+    opening = _OPEN.search(text)
+    close = next((end for end in _CLOSE.finditer(text) if opening is not None or not _is_in_marks(end)), None)
     if close is not None:
         return text[close.end() :]
-    return None if _OPEN.search(text) else text
+    return text if opening is None else None
+
+
+def _is_in_marks(match: re.Match[str]) -> bool:
+    """Return whether quotation marks stand directly before and behind a match."""
+    text = match.string
+    return f"{text[max(0, match.start() - 1) : match.start()]}{text[match.end() : match.end() + 1]}" in _PAIRED_MARKS
 
 
 def after_thinking(text: str) -> str:
