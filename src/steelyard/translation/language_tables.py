@@ -81,9 +81,10 @@ def numbers_in_words(words: list[str], text: str, language: str) -> Counter[str]
     for word, number in table.inside:
         numbers[number] += text.count(word)
     for word in words:
-        beginnings = table.beginnings.get(word[:_PREFIX], ())
-        # A word counts once for a number, also where two of its beginnings are in the table.
-        numbers.update({value for beginning, value in beginnings if word.startswith(beginning)})
+        if beginnings := table.beginnings.get(word[:_PREFIX]):
+            # A word counts once for a number, also where two of its beginnings are in the table.
+            for number in {value for beginning, value in beginnings if word.startswith(beginning)}:
+                numbers[number] += 1
         if word in table.whole:
             numbers[table.whole[word]] += 1
     # Counts of zero would be values that are present.

@@ -9,7 +9,6 @@ without a table of words are not checked.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -110,13 +109,13 @@ def _read(sentences: Sequence[str], words: Negations) -> Iterator[_Sentence]:
     for sentence in sentences:
         text = f" {fold(sentence)} "
         matches = list(words.roles.finditer(text))
-        roles = Counter(match.lastgroup for match in matches)
+        roles = [match.lastgroup for match in matches]
         yield _Sentence(
             text=sentence,
-            proof=roles["proof"],
-            near=roles["near"],
-            idioms=roles["idiom"],
-            concord=roles["concord"],
+            proof=roles.count("proof"),
+            near=roles.count("near"),
+            idioms=roles.count("idiom"),
+            concord=roles.count("concord"),
             only=words.only is not None and words.only.search(text) is not None,
             not_only=words.only is not None
             and any(words.only.search(f" {match[0].strip()} ") for match in matches if match.lastgroup == "idiom"),

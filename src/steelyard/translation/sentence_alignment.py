@@ -25,7 +25,7 @@ _UNSHARED, _MOST_UNSHARED = 1.0, 2
 _ANCHOR = re.compile(r"\d+|[A-Za-z_]\w{3,}")
 _MOST_ANCHORS = 16
 """Numbers and names of a sentence that are compared: longer sentences have enough of them."""
-_BAND = 6
+_BAND, _LONGEST_SPAN = 6, 3
 _MOST_SENTENCES = 300
 _SHORTEST_SENTENCE = 8.0
 _LEAST_DEVIATION, _RARE = 0.3, 2.0
@@ -37,6 +37,13 @@ class Bead(NamedTuple):
 
     source: range
     target: range
+
+
+class _Span(NamedTuple):
+    """Sentences that follow each other: their length together, and their numbers and names."""
+
+    size: float
+    anchors: frozenset[str]
 
 
 def check_sentences(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
@@ -90,6 +97,9 @@ def align_sentences(pair: PassagePair, usual: TranslationLengths) -> list[Bead]:
         (0, 1, _ADDED),
     )
     width = _BAND + abs(rows - columns)
+    # Spans of one to three sentences are parts of many beads: their lengths and anchors are computed once.
+    ours, theirs = _spans(before, left), _spans(after, right)
+    spreads = {key: usual.spread_at(span.size) for key, span in ours.items()}
     costs: dict[tuple[int, int], tuple[float, int, int]] = {(0, 0): (0.0, 0, 0)}
     for row in range(rows + 1):
         center = row * columns // max(rows, 1)
@@ -97,19 +107,35 @@ def align_sentences(pair: PassagePair, usual: TranslationLengths) -> list[Bead]:
             best = costs.get((row, column))
             for down, over, extra in beads:
                 previous = costs.get((row - down, column - over))
-                if previous is None:
+                # No part of a cost is negative.
+                if previous is None or (best is not None and previous[0] + extra >= best[0]):
                     continue
-                rows_of, columns_of = slice(row - down, row), slice(column - over, column)
-                cost = previous[0] + extra + _misfit(before[rows_of], after[columns_of], usual)
-                ours, theirs = frozenset().union(*left[rows_of]), frozenset().union(*right[columns_of])
+                cost = previous[0] + extra
+                source, target = ours[row, down], theirs[column, over]
+                if down and over:
+                    # Half the squared deviation of the length of some sentences from that of others.
+                    cost += (log(target.size / source.size) / spreads[row, down]) ** 2 / 2
+                if best is not None and cost >= best[0]:
+                    continue
                 # What the other text has nowhere makes its own sentence no less likely to be missing.
-                unshared = ours ^ theirs if down and over else (ours | theirs) & known
+                unshared = source.anchors ^ target.anchors
+                if not (down and over):
+                    unshared &= known
                 cost += _UNSHARED * min(len(unshared), _MOST_UNSHARED)
                 if best is None or cost < best[0]:
                     best = (cost, down, over)
             if best is not None:
                 costs[row, column] = best
     return _trace(costs, rows, columns)
+
+
+def _spans(sizes: list[float], anchors: list[frozenset[str]]) -> dict[tuple[int, int], _Span]:
+    """Return the spans of up to three sentences, by the place behind the last one and their number."""
+    return {
+        (end, number): _Span(sum(sizes[end - number : end]), frozenset[str]().union(*anchors[end - number : end]))
+        for end in range(len(sizes) + 1)
+        for number in range(min(end, _LONGEST_SPAN) + 1)
+    }
 
 
 def _anchors(pair: PassagePair) -> tuple[list[frozenset[str]], list[frozenset[str]], frozenset[str]]:
@@ -138,11 +164,3 @@ def _trace(costs: dict[tuple[int, int], tuple[float, int, int]], row: int, colum
         beads.append(Bead(range(row - down, row), range(column - right, column)))
         row, column = row - down, column - right
     return beads[::-1]
-
-
-def _misfit(before: list[float], after: list[float], usual: TranslationLengths) -> float:
-    """Return half the squared deviation of the length of some sentences from that of others; 0 for none."""
-    if not before or not after:
-        return 0.0
-    size = sum(before)
-    return (log(sum(after) / size) / usual.spread_at(size)) ** 2 / 2

@@ -156,10 +156,6 @@ def _kept_words(pair: PassagePair) -> str:
     fewest = _FEWEST_WORDS if is_latin else _RUN
     text = _QUOTED.sub(" 0 ", target.prose)
     matches = list(_TOKEN.finditer(text))
-    # Names of functions and variables do not count as words.
-    are_words = [
-        _JOINTS.sub("", match[0]).isalpha() and text[match.end() : match.end() + 1] not in _CALLS for match in matches
-    ]
     words = [match[0].casefold() for match in matches]
     best, start = "", None
     for place in range(len(words) + 1):
@@ -169,7 +165,12 @@ def _kept_words(pair: PassagePair) -> str:
         if start is None:
             continue
         stop = place + _RUN - 1
-        run = [matches[each][0] for each in range(start, stop) if are_words[each]]
+        # Names of functions and variables do not count as words.
+        run = [
+            match[0]
+            for match in matches[start:stop]
+            if _JOINTS.sub("", match[0]).isalpha() and text[match.end() : match.end() + 1] not in _CALLS
+        ]
         start = None
         small = len({word for word in run if word[0].islower() and len(word) > 1})
         words_of_run = " ".join(run)
@@ -231,7 +232,11 @@ def _loop(passage: Passage) -> str:
         if first == second == third:
             return first
     words = passage.prose.split()
+    codes: dict[str, int] = {}
+    coded = np.fromiter((codes.setdefault(word, len(codes)) for word in words), dtype=np.int64, count=len(words))
     for width in range(1, 9):
+        if np.count_nonzero(coded[width:] == coded[:-width]) < 3 * width:
+            continue
         same = 0
         for place in range(width, len(words)):
             same = same + 1 if words[place] == words[place - width] else 0
