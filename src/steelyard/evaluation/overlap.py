@@ -1,12 +1,13 @@
 """Prompts of a bench that a model was trained on: counted, and refused unless they are allowed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import number_of
-from steelyard.core.types import Case
+from steelyard.core.types import Case, InputFinding
+from steelyard.evaluation.evaluated_bench import Evaluation
 from steelyard.io.progress import log
 from steelyard.io.run_folder import run_beside
 from steelyard.io.trained_on import TrainedOn, read_trained_on
@@ -53,6 +54,12 @@ def refuse_overlap(
         )
     log(f"warning: {problem}")
     return {"prompts that the model was trained on": len(seen)}
+
+
+def trained_on(overlap: Mapping[str, int], evaluation: Evaluation) -> tuple[InputFinding, ...]:
+    """Return a finding for the prompts that `check_overlap` counted."""
+    total = len(evaluation.bench_pairs.columns.start)
+    return tuple(InputFinding(check="trained_on", count=number, total=total) for number in overlap.values())
 
 
 def _folders(choice: ModelChoice) -> Iterator[Path]:

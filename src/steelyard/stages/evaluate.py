@@ -17,7 +17,7 @@ from steelyard.evaluation.external_scores import evaluate_scores
 from steelyard.evaluation.few_labels import evaluate_by_few_labels
 from steelyard.evaluation.headline import summarise
 from steelyard.evaluation.model_evaluation import evaluate_judge, evaluate_model
-from steelyard.evaluation.overlap import check_overlap
+from steelyard.evaluation.overlap import check_overlap, trained_on
 from steelyard.evaluation.relabelled import RelabelledPairs, read_relabelled, sample_findings
 from steelyard.evaluation.source import Source
 from steelyard.evaluation.summary import EvaluationSummary, reversed_scores
@@ -150,7 +150,7 @@ def evaluate(
 
     def write(result: Result) -> None:
         cases = chosen.cases(judged_files or files)
-        overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
+        seen = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         again = None if relabelled is None else read_relabelled(relabelled, files, cases, config.pairs, chosen.kept_ids)
         # Baselines that read files are built first, so that their errors appear before the model scores.
         source = Source(cases, bench, config, {baseline.name: build_model(baseline) for baseline in baselines})
@@ -170,11 +170,7 @@ def evaluate(
         forget_lines(result)
         evaluation, findings = _with_evidence_on_labels(evaluated.evaluation, again, chosen, judged_files or files)
         summary = summarise(evaluation)
-        num_prompts = len(evaluation.bench_pairs.columns.start)
-        findings += tuple(
-            InputFinding(check="trained_on", count=number, total=num_prompts) for number in overlap.values()
-        )
-        result.findings += (*findings, *reversed_scores(summary, evaluated.model.model))
+        result.findings += (*findings, *trained_on(seen, evaluation), *reversed_scores(summary, evaluated.model.model))
         result.summary = replace(
             summary,
             bench=bench_name(config.bench_kind, judged_files or files, config.bench),
@@ -183,7 +179,7 @@ def evaluate(
         )
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
         noted |= {} if again is None else {"relabelled prompts": again.num_prompts}
-        result.counts = evaluated.evaluation.counts(cases.warnings | overlap | noted)
+        result.counts = evaluated.evaluation.counts(cases.warnings | seen | noted)
 
     return run_stage(out, "evaluate", Run[EvaluationSummary], write, config=settings, inputs=inputs, force=force)
 
