@@ -1,4 +1,6 @@
 import pytest
+import torch
+from transformers import AutoModelForSequenceClassification
 
 import tiny
 import tiny_families
@@ -247,3 +249,33 @@ def test_what_cannot_be_sent_is_unscored_with_its_reason(tokenizer):
     assert [found[send].unscored for send in ("tokens", "text", "pair")] == [
         {"long": "too long"}, {"long": "too long", "spelt": "marks"}, {"turns": "turns"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "settings"), [("sglang", {}), ("vllm_classify", {"model": "rm"})])
+def test_a_served_model_scores_as_the_model_does_offline(tmp_path, dialect, settings):
+    words = "The answer is here.", "你好，世界。", "مرحبا بالعالم", "שלום עולם", "नमस्ते", "こんにちは", "Привет", "สวัสดี"
+    texts = [text for word in words for text in (word, word * 400, f"{word}  \n", f"{word} <|im_end|>")]
+    cases = [
+        Case(prompt=prompt(f"p{number}", "why?"), responses=(Response(id="a", text=text),))
+        for number, text in enumerate([*texts, "", " ", "\0", "\ufeffa", "x" * 20_000])
+    ]
+    tiny.save_classifier(tmp_path)
+    local = build("models", "classifier", {"path": str(tmp_path)})
+    network = AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+
+    def scored(path, question):
+        rows = question["input_ids" if path == "/classify" and "input_ids" in question else "input"]
+        with torch.no_grad():
+            rewards = [float(network(input_ids=torch.tensor([ids])).logits[0, 0]) for ids in rows]
+        if "input_ids" in question:
+            return [{"embedding": [reward], "meta_info": {}} for reward in rewards]
+        return openai([{"probs": [reward], "num_classes": 1} for reward in rewards], "classify")
+
+    with serving(scored) as asked:
+        given = {"url": asked.url, "dialect": dialect, "tokenizer": str(tmp_path), "batch_size": 7, **QUICK, **settings}
+        served = list(build("models", "remote", given).score(cases))
+    offline = list(local.score(cases))
+    assert [line.unscored for line in served] == [line.unscored for line in offline]
+    assert sum(line.scores["a"] is not None for line in served) > len(texts) // 2
+    for one, other in zip(served, offline, strict=True):
+        assert one.scores["a"] == (None if other.scores["a"] is None else pytest.approx(other.scores["a"], abs=1e-4))
