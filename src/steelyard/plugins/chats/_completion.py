@@ -39,13 +39,13 @@ class _Logprobs(msgspec.Struct):
     content: list[_Token] | None = None
 
 
-class _Part(msgspec.Struct):
+class _ContentPart(msgspec.Struct):
     type: str
     text: str | None = None
 
 
 class _Message(msgspec.Struct):
-    content: str | list[_Part] | None = None
+    content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     reasoning_content: Any = None
     reasoning: Any = None
