@@ -137,7 +137,7 @@ def test_turns_are_the_prompt_beside_a_kind_of_task():
     [
         (
             {"prompt": "q", "response1": "x", "response2": "y", "pref": {"choices": ["response1"]}, "annotation_id": 1},
-            'prompt_column="prompt", response_column=["response1", "response2"]',
+            'first_column="response1", second_column="response2", label_column="pref.choices.0"',
         ),
         (
             {"prompt": "q", "response_a": "x", "response_b": "y", "score_a": "3", "score_b": "4"},
