@@ -1,7 +1,6 @@
 """Projects: imports are whole or nothing, and what is exported is what people entered, with its origin."""
 
 from itertools import combinations
-from time import process_time
 
 import msgspec
 import pytest
@@ -216,11 +215,9 @@ EXPECTED = [
 """What each person says of every two responses: the better one, a tie, or nothing that counts."""
 
 
-def test_an_import_of_many_cases_holds_the_database_for_a_moment(database):
-    """On SQLite everybody waits for it: to keep an object of each row took 2.5 times as long."""
+def test_an_import_of_many_cases_stores_all_their_tasks(database):
+    """It goes block by block, as values: nothing of a block is kept as objects."""
     (project, _), many = make_project(database, num_cases=1), cases(3000, 8, first=100)
-    begun = process_time()
     note = load(database, project, many)
-    assert process_time() - begun < 2.5
     assert (note.num_items, note.num_tasks) == (3000, 3000 * 11)
     assert counts(database)[1] == 3000 * 11 + 1
