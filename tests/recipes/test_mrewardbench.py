@@ -43,6 +43,8 @@ def test_an_english_bench_becomes_a_page_by_language(tmp_path):
             },
             "native_check": {"people": "simulated"},
             "translation_quality": {"people": "simulated"},
+            # Simulated points are drawn from 0 to 100 evenly: of 240 texts most prompts have one below 50.
+            "translation_answers": {"least_quality": 10.0},
             "languages": {"num_resamples": 200},
         }
         completed = run(read_recipe(recipe, settings), tmp_path / "out")

@@ -48,6 +48,7 @@ from steelyard.workbench.stages._project_file import (
     read_reference,
     write_reference,
 )
+from steelyard.workbench.storage.account_names import lock_names
 from steelyard.workbench.storage.database import Database, open_workbench
 from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
 
@@ -192,6 +193,8 @@ def _import_once(
 ) -> ProjectReference:
     """Return where the cases are; they are imported unless all of them are there."""
     if reference is None:
+        # Of two runs that begin at once the second one finds the project of the first.
+        lock_names(session)
         # Terminals differ in how they write letters with marks.
         names = (config.project.strip(), normalize_name(config.project))
         project = session.scalar(select(StoredProject).where(StoredProject.name.in_(names)))
