@@ -3,7 +3,7 @@ import pytest
 import tiny
 from steelyard.core.errors import EvidenceError
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.overlap import check_overlap
+from steelyard.evaluation.overlap import check_overlap, overlap_findings
 from steelyard.io.cases import write_cases
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.plugins.reward_models import choose_model
@@ -54,6 +54,41 @@ def test_the_members_of_a_panel_are_asked_too(tmp_path):
     choice = choose_model("panel", {"members": [str(tmp_path / name) for name in "ab"]})
     with pytest.raises(EvidenceError, match="2 of 3 prompts"):
         check_overlap(asked(["one", "two", "three"]), choice=choice, scores=None, is_allowed=False)
+
+
+def in_language(language, texts):
+    return tuple(
+        case(f"p{index}", "ab", text=text, ranking=RANKED, language=language) for index, text in enumerate(texts)
+    )
+
+
+def findings(cases, *, choice=None, scores=None, train_cases=()):
+    known = overlap_findings(cases, {}, choice=choice, scores=scores, train_cases=train_cases)
+    return [(each.check, each.count, each.total) for each in known]
+
+
+def test_translations_of_training_prompts_are_found_by_their_id(tmp_path):
+    write_cases(tmp_path / "train.jsonl", in_language("zh", ["一", "二", "三"]))
+    files = {"scores": tmp_path / "scores.jsonl", "train_cases": [tmp_path / "train.jsonl"]}
+    assert findings(in_language("en", ["one", "two"]), **files) == [("translated_training_prompts", 2, 2)]
+    # Another spelling of the language is no other language, and other prompts of that language are no translations.
+    assert findings(in_language("zh-CN", ["四", "五"]), **files) == []
+    assert findings(in_language("zh", ["一", "四"]), **files) == [("in_train_cases", 1, 2)]
+    other = (case("q9", "ab", text="nine", ranking=RANKED, language="en"),)
+    assert findings(other, **files) == []
+
+
+def test_a_trained_model_has_the_ids_of_its_prompts_and_an_untrained_one_no_training_file(tmp_path):
+    (tmp_path / "rm").mkdir()
+    write_trained_on(tmp_path / "rm" / TRAINED_ON_FILE, in_language("zh", ["一", "二"]), base=tmp_path)
+    choice = choose_model("panel", {"members": [str(tmp_path / "rm")]})
+    assert findings(in_language("ar", ["واحد"]), choice=choice) == [("translated_training_prompts", 1, 1)]
+    assert findings(in_language("zh", ["四"]), choice=choice) == []
+    write_cases(tmp_path / "train.jsonl", in_language("zh", ["一"]))
+    assert (
+        findings(in_language("ar", ["واحد"]), choice=choose_model("longer"), train_cases=[tmp_path / "train.jsonl"])
+        == []
+    )
 
 
 def test_models_and_scores_without_a_record_say_nothing(tmp_path):

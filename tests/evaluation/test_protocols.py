@@ -50,6 +50,11 @@ def test_unlike_protocols_are_refused_with_what_differs(other, said):
     assert said in caught.value.problem
 
 
+@pytest.mark.parametrize("stated", [None, {"items": 3}])
+def test_a_stated_label_error_is_no_part_of_the_protocol_and_older_records_lack_it(stated):
+    assert check(run("a", bench={"name": "x"}), run("b", bench={"name": "x", "label_error": stated})) == {}
+
+
 def test_all_that_differs_is_said_at_once():
     with pytest.raises(EvidenceError) as caught:
         check(run(), run("b", sha="2" * 64, pairs="judged", state="off"))

@@ -62,6 +62,14 @@ def test_numbers():
     assert [decimal(-0.5), decimal(1.23456, 2), decimal(None)] == ["−0.500", "1.23", "–"]
 
 
+def test_a_number_without_decimals_has_an_exponent_and_not_a_hundred_digits():
+    assert [decimal(3.4333e154), decimal(-1e15), decimal(999_999_999_999_999.0, 0)] == [
+        "3.433e+154",
+        "−1.000e+15",
+        "999,999,999,999,999",
+    ]
+
+
 def test_words_carry_what_stands_for_them():
     assert word("tier") == "@@tier|tier@@"
     assert word("baseline_x", "x") == "@@baseline_x|x@@"

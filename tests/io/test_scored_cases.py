@@ -49,6 +49,7 @@ def test_lines_are_joined_by_id_in_the_order_of_the_cases(tmp_path):
         ('{"prompt": "q", "scores": {"a": 1, "b": 2, "a": 3}}', "'a' is given twice"),
         ('{"prompt": "q", "scores": {"a": NaN, "b": 2}}', "not JSON"),
         ('{"prompt": "q", "scores": {"a": 1e999, "b": 2}}', "out of range|finite"),
+        ({"prompt": "q", "scores": {"a": -1.1e150, "b": 2}}, "gives -1.1e\\+150 for response 'a'"),
         ('{"prompt": "q", "scores": {"a": 1, ', "cut off"),
         ("[1, 2]", "Expected `object`"),
     ],

@@ -21,6 +21,8 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 NO_REASON = "no reason given"
 TOO_LONG = "too long"
 """The reason of a response that exceeds the model's length limit."""
+_LARGEST_SCORE = 1e150
+"""The largest size of a score: squares, and their sums over all pairs, remain finite."""
 STOPPED = "stopped"
 """The reason of a response that was not sent before the run was stopped: the same run scores it when it goes on."""
 
@@ -213,8 +215,8 @@ def with_hashes(case: Case, line: Scores) -> Scores:
 def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
     """Return the line with a reason for each null. Raises EvidenceError unless it scores exactly this case.
 
-    NaN and infinity are errors: comparisons with them would look like results. So are scores of other texts, where the
-    line has their hashes.
+    NaN and infinity are errors: comparisons with them would look like results. So are numbers whose squares are
+    infinite, and scores of other texts, where the line has their hashes.
     """
     if line.hashes:
         _refuse_other_texts(case, line, by)
@@ -224,7 +226,7 @@ def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
         list(line.scores) == ids
         and (line.prompt, line.language) == case.key
         and not (line.unscored or line.cut or None in values)
-        and all(map(math.isfinite, cast("Iterable[float]", values)))
+        and all(-_LARGEST_SCORE <= value <= _LARGEST_SCORE for value in cast("Iterable[float]", values))
     ):
         return line  # the usual case, which needs no copy
     _refuse_misfit(case, line, ids, by)
@@ -264,7 +266,8 @@ def _refuse_misfit(case: Case, line: Scores, ids: list[str], by: str) -> None:
         if line.scores.get(name) is None:
             raise EvidenceError(f"{by} says that it cut response {name!r} of {prompt}, which it did not score")
     for name, score in line.scores.items():
-        if score is not None and not math.isfinite(score):
-            raise EvidenceError(f"{by} gives {score} for response {name!r} of {prompt}", allowed="a finite number")
+        if score is not None and not abs(score) <= _LARGEST_SCORE:
+            allowed = f"a finite number, of at most {_LARGEST_SCORE:g}"
+            raise EvidenceError(f"{by} gives {score} for response {name!r} of {prompt}", allowed=allowed)
         if score is not None and name in line.unscored:
             raise EvidenceError(f"{by} gives response {name!r} of {prompt} a score and a reason for having none")

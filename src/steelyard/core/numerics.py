@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Booleans = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
+_EQUAL, _NO_RANGE = 1e-12, 1e-290
+"""Values whose range is less, as a share of the largest and as such, are equal up to rounding."""
+_WIDENED = 1e-9
+"""The share of equal values by which a histogram of them is widened, so that its edges differ."""
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
@@ -30,6 +34,16 @@ def sigmoid(value: Floats) -> Floats:
 def softplus(value: Floats) -> Floats:
     """Return ln(1 + exp(value)), which is minus the logarithm of sigmoid(-value)."""
     return np.maximum(value, 0.0) + np.log1p(np.exp(-np.abs(value)))
+
+
+def histogram_edges(values: Floats, num_bins: int) -> Floats:
+    """Return edges of bins of equal width over all values; those that are equal up to rounding lie in the middle."""
+    low, high = float(values.min()), float(values.max())
+    size = max(abs(low), abs(high))
+    if high - low <= max(_EQUAL * size, _NO_RANGE):
+        half = max(0.5, _WIDENED * size)
+        low, high = low - half, high + half
+    return np.linspace(low, high, num_bins + 1)
 
 
 def derived_seed(seed: int, *names: str | int) -> int:

@@ -181,7 +181,7 @@ class AuditSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``audit``. Lists have up to 100 entries, and all are counted.
 
     ``disputed`` is null without labels of 20 prompts, and ``why_not_disputed`` is the reason. ``raters`` is null where
-    no prompt has verdicts of two raters.
+    no prompt has verdicts of two raters. ``num_unranked`` prompts have judgments, and neither a ranking nor pairs.
     """
 
     num_cases: int
@@ -192,6 +192,7 @@ class AuditSummary(Record, frozen=True, kw_only=True):
     duplicates: Duplicates
     lengths: Lengths
     raters: RatersSummary | None = None
+    num_unranked: int = 0
 
 
 class LabelledPairs(NamedTuple):

@@ -12,7 +12,7 @@ from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.numerics import Integers
 from steelyard.core.plugins import build
 from steelyard.core.remedies import ANY, NUMBER, Advice, Command, Remedy
-from steelyard.core.types import Run
+from steelyard.core.types import JsonObject, Run
 from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read_items
 from steelyard.evaluation.measure import BenchCeiling, measures
 from steelyard.evaluation.summary import EvaluationSummary
@@ -23,8 +23,9 @@ from steelyard.statistics.groups import Cell, Label, Layout, layout_of
 from steelyard.statistics.pair_counts import UnscoredPairs
 from steelyard.statistics.prompt_means import Ratio
 
-BENCH_SETTINGS = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
-"""The settings of `evaluate` that must be equal for two values to be comparable."""
+_BENCH_SETTINGS = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
+_STATED = "label_error"
+"""The setting of a bench that changes no value: older records lack it."""
 
 
 Differing = Literal["self_test", "dtype", "max_length", "over_length", "template"]
@@ -98,14 +99,22 @@ def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
 def check_equal_settings(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> None:
     """Raise EvidenceError for the first evaluation by another benchmark or rule than the first."""
     for index in range(1, len(folders)):
-        first, other = runs[0].config, runs[index].config
-        for key in BENCH_SETTINGS:
-            if first.get(key) != other.get(key):
+        first, other = bench_settings(runs[0]), bench_settings(runs[index])
+        for key in first:
+            if first[key] != other[key]:
                 raise EvidenceError(
-                    f"{key} is {_json(other.get(key))} here and {_json(first.get(key))} in {folders[0]}",
+                    f"{key} is {_json(other[key])} here and {_json(first[key])} in {folders[0]}",
                     where=str(folders[index]),
                     do="evaluate both models with equal settings: values of different protocols are not comparable",
                 )
+
+
+def bench_settings(run: Run[Any]) -> JsonObject:
+    """Return the settings of `evaluate` that must be equal for two values to be comparable."""
+    settings = {key: run.config.get(key) for key in _BENCH_SETTINGS}
+    if isinstance(bench := settings["bench"], dict):
+        settings["bench"] = {key: value for key, value in bench.items() if key != _STATED}
+    return settings
 
 
 def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> EvaluationSet:
@@ -235,7 +244,7 @@ def _totals(evaluations: EvaluationSet) -> Totals:
 def facts_of(run: Run[EvaluationSummary]) -> dict[Fact, Any]:
     """Return the facts that must be equal among the runs of a benchmark, a family of models, or a model."""
     bench = {f"bench file {number}": sha256 for number, sha256 in enumerate(bench_hashes(run), 1)}
-    settings = {key: run.config.get(key) for key in BENCH_SETTINGS} | {"number of bench files": len(bench)} | bench
+    settings = bench_settings(run) | {"number of bench files": len(bench)} | bench
     facts = {Fact(key, "bench"): value for key, value in settings.items()}
     facts[Fact("self_test", "bench")] = "off" if run.summary.self_test_state == "off" else "on"
     protocol = run.summary.protocol or {}

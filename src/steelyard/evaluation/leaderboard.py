@@ -180,6 +180,10 @@ def rank_models(
     )
 
 
+JOINED_RUNS = "runs"
+"""The detail of a finding that several evaluations share: their names."""
+
+
 def joined_findings(runs: Mapping[str, Run[EvaluationSummary]]) -> tuple[InputFinding, ...]:
     """Return the findings of evaluations by name, those that several have once, with the names of all of them."""
     names: dict[bytes, list[str]] = {}
@@ -190,7 +194,7 @@ def joined_findings(runs: Mapping[str, Run[EvaluationSummary]]) -> tuple[InputFi
             findings.setdefault(key, finding)
             names.setdefault(key, []).append(name)
     return tuple(
-        replace(finding, details={**finding.details, "runs": ", ".join(names[key])})
+        replace(finding, details={**finding.details, JOINED_RUNS: ", ".join(names[key])})
         for key, finding in findings.items()
     )
 

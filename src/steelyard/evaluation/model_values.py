@@ -21,8 +21,8 @@ from steelyard.core.types import Meta, Run
 from steelyard.evaluation.best_of_n import BestOfNCurve, BestOfNSummary
 from steelyard.evaluation.correlation import Families, Series
 from steelyard.evaluation.evaluations import (
-    BENCH_SETTINGS,
     bench_hashes,
+    bench_settings,
     has_headline,
     join_evaluations,
     ranking_of,
@@ -221,7 +221,7 @@ def _titles(runs: Sequence[tuple[Path, Run[Meta]]], n: int | None) -> list[str]:
     largest: dict[str, tuple[int, Path]] = {}
     for folder, run in runs:
         if run.stage == "evaluate":
-            identity = [run.stage, bench_hashes(run), [run.config.get(key) for key in BENCH_SETTINGS]]
+            identity = [run.stage, bench_hashes(run), bench_settings(run)]
             identities.append((_bench_name(run), msgspec.json.encode(identity).decode()))
             continue
         selection = read_run(folder, Run[BestOfNSummary]).summary

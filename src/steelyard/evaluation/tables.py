@@ -13,6 +13,7 @@ from steelyard.statistics.intervals import Estimate
 
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
+_WITHOUT_DECIMALS = 1e15
 WORD = "@@"
 
 
@@ -162,8 +163,13 @@ def count(number: int | None) -> str:
 
 
 def decimal(value: float | None, places: int = 3) -> str:
-    """Format a number with ``places`` decimals and commas, without the sign of a zero; a dash for null."""
-    return DASH if value is None else f"{value:z,.{places}f}".replace("-", MINUS)
+    """Format a number with ``places`` decimals and commas, without the sign of a zero; a dash for null.
+
+    Numbers from 1e15 on, where a float has no decimals, have four digits and an exponent.
+    """
+    if value is None:
+        return DASH
+    return (f"{value:.3e}" if abs(value) >= _WITHOUT_DECIMALS else f"{value:z,.{places}f}").replace("-", MINUS)
 
 
 def p_value(p: float | None) -> str:

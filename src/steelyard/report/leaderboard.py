@@ -147,7 +147,7 @@ def as_page(
             sentences=leaderboard_sentences(summary),
             about=headline_word(summary.about),
             remarks=_remarks(summary),
-            findings=list(finding_sentences(summary.bench, findings)),
+            findings=list(finding_sentences([summary.bench], findings)),
             column_word=_column_word,
             fact=fact_words,
             groups=groups,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.core.numerics import Floats
+from steelyard.core.numerics import Floats, histogram_edges
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.tables import (
     Figure,
@@ -176,7 +176,7 @@ def score_figure(rewards: RewardColumns) -> Figure:
         (Mark(word("tier_middle"), MUTED, "circle"), rewards.scores[~is_best & ~is_last]),
         (Mark(word("tier_last"), ALERT, "circle"), rewards.scores[is_last]),
     )
-    edges = np.histogram_bin_edges(rewards.scores, bins=_num_bins(rewards.scores.size))
+    edges = histogram_edges(rewards.scores, _num_bins(rewards.scores.size))
     marks = tuple(mark for mark, chosen in groups if chosen.size)
     values = [value for mark, chosen in groups if chosen.size for value in _binned(chosen, edges, mark.name)]
     bins = [_tip("from", "from", ".2f"), _tip("to", "to", ".2f")]
@@ -195,8 +195,8 @@ def score_figure(rewards: RewardColumns) -> Figure:
 
 def margin_figure(margins: Floats) -> Figure:
     """Return a histogram of the margins; pairs left of zero are ordered wrongly."""
-    bound = float(np.abs(margins).max(initial=0.0)) or 1.0
-    values = _binned(margins, np.linspace(-bound, bound, 2 * (_num_bins(margins.size) // 2) + 1), "")
+    bound = np.abs(margins).max(initial=0.0) or 1.0
+    values = _binned(margins, histogram_edges(np.array([-bound, bound]), 2 * (_num_bins(margins.size) // 2)), "")
     for value in values:
         value["series"] = word("wrong" if value["middle"] < 0 else "right")
     legend = (Mark(word("right"), STRONG, "square"), Mark(word("wrong"), ALERT, "square"))

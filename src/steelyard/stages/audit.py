@@ -119,6 +119,9 @@ def audit(
             duplicates=find_duplicates(data, pairs, config.near_duplicates),
             lengths=measure_lengths(data, pairs),
             raters=summarise_raters(data, config.only.votes),
+            num_unranked=sum(case.ranking is None and case.pairs is None and bool(case.judgments) for case in data)
+            if config.pairs in (None, "tiers")
+            else 0,
         )
 
     inputs = {"cases": cases} | ({"scores": scores} if scores else {})

@@ -14,12 +14,10 @@ import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import ConfigError, EvidenceError, listed
-from steelyard.core.remedies import Advice, Command, Remedy
-from steelyard.core.text import number_of, verb_for
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, Kind, Run, Scores
 from steelyard.curation.input_checks import check_cases
-from steelyard.curation.splits import root_text
 from steelyard.evaluation.best_of_n import (
     BestOfNSummary,
     budgets_from_one,
@@ -49,13 +47,13 @@ from steelyard.evaluation.candidates import (
     training_pair,
     with_responses_only,
 )
+from steelyard.evaluation.overlap import check_overlap, count_shared, overlap_findings
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import FileCases, encode_case, read_cases
 from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
 from steelyard.io.verbs import CASES, CaseFile, Option, ScoreFile, SettingOption, Verb
-from steelyard.prompts.near_duplicates import ReferenceTexts, fingerprint
 from steelyard.responses.plan import later_turns
 
 _NO_CANDIDATE = "no scored candidate"
@@ -184,13 +182,20 @@ def best_of_n(
             elif has_scores and gold.kind != "scores":
                 proxy = GoldChoice("scores", is_share=gold.kind in ("tiers", "judgments"))
         run = _Selecting(files, config, gold, proxy)
-        noted = run.check_overlap()
+        seen = check_overlap(FileCases(cases), choice=None, scores=scores, is_allowed=config.allow_overlap)
+        noted = dict(seen)
+        for name, paths in (("prompts of a bench", against), ("prompts of the training data", train_cases)):
+            for path in paths:
+                shared = count_shared(cases, path, overlap=config.overlap, is_allowed=config.allow_overlap)
+                if shared:
+                    noted[name] = noted.get(name, 0) + shared
         columns, survey = run.survey()
         noted |= survey
         summary = run.summarize(columns, noted)
         result.summary, result.counts = run.write(result, summary, noted)
         inputs = result.request.inputs
         result.findings += check_cases(read_cases(cases), lambda case: (), reads_ties=True)
+        result.findings += overlap_findings(FileCases(cases), seen, choice=None, scores=scores, train_cases=train_cases)
         result.findings += run.joined.coverage.findings(inputs["scores"], [inputs["cases"]])
 
     settings = msgspec.to_builtins(config)
@@ -237,37 +242,6 @@ class _Selecting:
             yield candidates_of(case, line, author, self._baseline.get(case.key)), gold_line
         # The file is read to its end, where a line of another case is refused.
         next(lines, None)
-
-    def check_overlap(self) -> dict[str, int]:
-        """Count the prompts that are in the bench or the training data; refuse them unless they are admitted."""
-        counted: dict[str, int] = {}
-        roles = (
-            ("prompts of a bench", self.files.against),
-            ("prompts of the training data", self.files.train_cases),
-        )
-        for name, paths in roles:
-            for path in paths:
-                references = ReferenceTexts((root_text(case) for case in read_cases(path)), self.config.overlap)
-                shared = [
-                    case.prompt.id
-                    for case in read_cases(self.files.cases)
-                    if references.nearest(fingerprint(root_text(case))) is not None
-                ]
-                if shared and not self.config.allow_overlap:
-                    problem = f"{number_of(len(shared), 'prompt')} {verb_for(len(shared), 'is', 'are')} in {path}"
-                    raise EvidenceError(
-                        f"{problem}: {listed(shared)}",
-                        where=str(self.files.cases),
-                        do=Advice(
-                            "leave them out: ",
-                            Command("prompts", (str(self.files.cases),), (Remedy("against", str(path)),)),
-                            ", or say ",
-                            Remedy("allow_overlap", value=True),
-                        ),
-                    )
-                if shared:
-                    counted[name] = counted.get(name, 0) + len(shared)
-        return counted
 
     def survey(self) -> tuple[CandidateColumns, dict[str, int]]:
         """Read all cases once, and count what their candidates lack."""

@@ -17,7 +17,7 @@ from steelyard.evaluation.external_scores import evaluate_scores
 from steelyard.evaluation.few_labels import evaluate_by_few_labels
 from steelyard.evaluation.headline import summarise
 from steelyard.evaluation.model_evaluation import evaluate_judge, evaluate_model
-from steelyard.evaluation.overlap import check_overlap, trained_on
+from steelyard.evaluation.overlap import check_overlap, overlap_findings
 from steelyard.evaluation.relabelled import RelabelledPairs, read_relabelled, sample_findings
 from steelyard.evaluation.source import Source
 from steelyard.evaluation.summary import EvaluationSummary, reversed_scores
@@ -164,13 +164,13 @@ def evaluate(
             evaluated = evaluate_scores(source, result, scores, train_cases, workers)
         else:
             assert choice is not None, "a model or scores"
-            evaluated = (evaluate_judge if choice.judges else evaluate_model)(
-                source, result, choice, builder or build_model
-            )
+            evaluate_choice = evaluate_judge if choice.judges else evaluate_model
+            evaluated = evaluate_choice(source, result, choice, builder or build_model)
         forget_lines(result)
         evaluation, findings = _with_evidence_on_labels(evaluated.evaluation, again, chosen, judged_files or files)
         summary = summarise(evaluation)
-        result.findings += (*findings, *trained_on(seen, evaluation), *reversed_scores(summary, evaluated.model.model))
+        result.findings += (*findings, *reversed_scores(summary, evaluated.model.model))
+        result.findings += overlap_findings(cases, seen, choice=choice, scores=scores, train_cases=[train_cases])
         result.summary = replace(
             summary,
             bench=bench_name(config.bench_kind, judged_files or files, config.bench),

@@ -8,6 +8,8 @@ from steelyard.core.numerics import Floats, sigmoid
 
 _STEEPEST = 100.0
 """The largest factor of the search, in units of 1 / mean absolute margin."""
+_LEAST = 1e-290
+"""Margins of a smaller mean size count as equal: their factor would be no finite number."""
 _STEPS = 50
 _ENOUGH = 1e-7
 
@@ -22,10 +24,11 @@ class InverseTemperature(NamedTuple):
 def fit_inverse_temperature(margin: Floats, start: float | None = None) -> InverseTemperature:
     """Find the factor a >= 0 that minimises the mean of -ln sigmoid(a * margin), a convex function, by Newton's method.
 
-    It is 0 if the mean margin is not positive, and at its bound if all pairs are right.
+    It is 0 if the mean margin is not positive or the margins are too small for a factor, and at its bound if all pairs
+    are right.
     """
     scale = float(np.abs(margin).mean())
-    if scale == 0 or margin.sum() <= 0:
+    if scale < _LEAST or margin.sum() <= 0:
         return InverseTemperature(0.0, is_inside=False)
     if margin.min() >= 0:
         return InverseTemperature(_STEEPEST / scale, is_inside=False)

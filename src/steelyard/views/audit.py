@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from steelyard.annotation.case_answers import RatersSummary
-from steelyard.core.types import Case
+from steelyard.core.remedies import Command, Remedy
+from steelyard.core.types import Case, Run
 from steelyard.curation.data_checks import (
     NGRAMS,
     AuditSummary,
@@ -32,7 +34,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import ALERT, STRONG, Spec, framed
 from steelyard.report.items import Key, cases_by_key, example_texts
-from steelyard.views.view import PageSources, StageRun, View, report_step
+from steelyard.views.view import NextStep, PageSources, StageRun, View, report_step
 
 MOST_ROWS = 20
 """How many findings a table shows; ``--json`` has up to 100."""
@@ -71,10 +73,13 @@ def _sentences(run: StageRun[AuditSummary]) -> tuple[Sentence, ...]:
         for key, (number, part) in findings.items()
         if number
     ]
-    if not sentences:
+    needs_ranking = disputed is None and summary.num_unranked > 0
+    if not sentences and not needs_ranking:
         sentences.append(Sentence("say_nothing_to_check"))
     elif summary.why_not_disputed:
         sentences.append(Sentence("say_not_disputed", {"why": summary.why_not_disputed}))
+    if needs_ranking:
+        sentences.append(Sentence("say_no_ranking_yet", {"number": count(summary.num_unranked)}))
     return (*sentences, *(_rater_sentences(summary.raters) if summary.raters else ()))
 
 
@@ -301,6 +306,14 @@ def odd_table(lengths: Lengths) -> Table:
     return table(("prompt", "language", "response", "characters"), rows)
 
 
+def _next_step(run: Run[AuditSummary], out: Path) -> NextStep:
+    """Return `resolve`, where judgments have no ranking yet and the labels were not checked; else the report."""
+    if run.summary.num_unranked and run.summary.disputed is None:
+        cases = run.inputs["cases"].path
+        return NextStep(Command("resolve", (cases,), (Remedy("out", "resolved"),)), "makes the labels to check")
+    return report_step("shows them")(run, out)
+
+
 VIEW = View(
     85,
     "audit",
@@ -308,5 +321,5 @@ VIEW = View(
     "data_to_check",
     _sentences,
     _panels,
-    next_step=report_step("shows them"),
+    next_step=_next_step,
 )

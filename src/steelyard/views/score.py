@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from steelyard.core.numerics import histogram_edges
 from steelyard.core.types import Scores
 from steelyard.evaluation.coverage import ScoreSummary
 from steelyard.evaluation.tables import (
@@ -89,7 +90,7 @@ def _rating_sentence(model: str, scale: TargetScale) -> Sentence:
 
 
 def _histogram(scores: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Figure:
-    numbers, edges = np.histogram(scores, bins=_BINS)
+    numbers, edges = np.histogram(scores, histogram_edges(scores, _BINS))
     values = [
         {"from": low, "to": high, "n": number}
         for low, high, number in zip(edges[:-1].tolist(), edges[1:].tolist(), numbers.tolist(), strict=True)

@@ -26,6 +26,19 @@ def test_the_findings_are_a_line_each(tmp_path, monkeypatch):
     assert record["summary"]["conflicted"][0]["shown"] == "A > B > C > A"
 
 
+def test_judgments_without_a_ranking_have_a_next_step(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_cases(tmp_path / "cases.jsonl", [case(responses="ab", judgments=["a>b"], text="为什么？")])
+    result = called()
+    assert result.stdout.splitlines()[:2] == [
+        "The labels were not checked: 0 prompts have an ordered pair, 20 are needed.",
+        "1 prompt has judgments and no ranking: `steelyard resolve` makes comparisons.",
+    ]
+    assert "next: steelyard resolve cases.jsonl --out resolved" in result.output
+    judged = called("--set", "pairs=judged", "--force")
+    assert "resolve" not in judged.output
+
+
 def test_labels_are_checked_where_there_are_enough(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases = [case(id=f"p{at}", text=f"问题 {at}", responses="ab", ranking=(("a",), ("b",))) for at in range(20)]

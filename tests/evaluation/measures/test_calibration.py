@@ -87,6 +87,11 @@ def test_without_a_best_temperature_it_is_a_bound(margin, inverse_temperature):
     assert fit_inverse_temperature(np.array(margin)) == (inverse_temperature, False)
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-300])
+def test_margins_without_a_finite_factor_have_the_steepness_of_ties(size):
+    assert fit_inverse_temperature(size * np.array([1.0, 2.0, -1.0])) == (0.0, False)
+
+
 def test_the_steepness_does_not_depend_on_its_start():
     # Two of three pairs of one margin are right: sigmoid(a / 2) = 2 / 3, so that a = 2 ln 2.
     margin = np.array([0.5, 0.5, -0.5])
