@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from steelyard.core.checks import with_hashes
 from steelyard.core.errors import FileError, RecordError
 from steelyard.core.types import Input, Message, Scores
-from steelyard.io.scored_cases import JoinedScores
+from steelyard.io.scored_cases import NO_NUMBER, NO_ROW, JoinedScores
 from strategies import case
 
 CASES = [case("p", "ab", language="en"), case("p", "ab", language="zh"), case("q", "ab", language="he")]
@@ -130,3 +130,43 @@ def test_lines_without_hashes_are_counted(tmp_path):
     for _ in range(2):
         list(joined)
         assert [(each.count, each.total) for each in joined.coverage.findings(scores, ())] == [(1, 3)]
+
+
+def read_table(tmp_path, text, cases=CASES, name="scores.csv"):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return [joined.scores for joined in JoinedScores(cases, tmp_path / name)]
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.tsv"])
+def test_a_table_has_a_row_a_response_in_any_order_of_rows_and_columns(tmp_path, name):
+    rows = "Score,model,response_id,id,language\n3,m,b,p,en\n2.5,m,b,q,\n-1e0,m,a,p,zh\n0,m,b,p,zh\nNaN,m,a,p,en\n"
+    text = rows.replace(",", "\t") if name.endswith("tsv") else rows
+    english, chinese, hebrew = read_table(tmp_path, text, name=name)
+    assert (english.scores, english.unscored) == ({"a": None, "b": 3.0}, {"a": NO_NUMBER})
+    assert (chinese.scores, chinese.unscored) == ({"a": -1.0, "b": 0.0}, {})
+    assert (hebrew.scores, hebrew.unscored) == ({"a": None, "b": 2.5}, {"a": NO_ROW})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,response,score\nq,a,1\nq,a,2\n", r":3: response 'a' of prompt 'q' has a score above"),
+        ("id,response,score\nq,a,good\n", r":2 at score: the score is 'good'"),
+        ('id,response,score\nq,a,"1,5"\n', "a decimal point"),
+        ("id,response,score\nq,a,1e999\n", "gives inf"),
+        ("id,response,score\nqq,a,1\n", "unknown prompt id 'qq'"),
+        ("id,response,score\nq,c,1\n", "scores response 'c', which"),
+        ("id,response,score\nq,a,1\n", "no line for prompt id 'p'"),
+        ("id,score\nq,1\n", r":1: no column has the responses"),
+        ("id,response\nq,a\n", r":1: no column has the scores"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_named(tmp_path, text, said):
+    with pytest.raises(RecordError, match=said):
+        read_table(tmp_path, text)
+
+
+def test_prompts_without_a_row_have_a_remedy_for_tables(tmp_path):
+    with pytest.raises(RecordError) as caught:
+        read_table(tmp_path, "id,response,score\nq,a,1\n")
+    assert caught.value.do == "add the rows of every case; a missing score is an empty cell"

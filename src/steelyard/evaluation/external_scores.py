@@ -21,7 +21,7 @@ from steelyard.io.cases import checked_line, decode_case, decode_line
 from steelyard.io.lines import MAX_BATCH_BYTES, LineRange, LineRanges
 from steelyard.io.progress import bar, track
 from steelyard.io.run_folder import Result
-from steelyard.io.scored_cases import HashCoverage, JoinedScores, ScoredCase, hash_findings
+from steelyard.io.scored_cases import HashCoverage, JoinedScores, ScoredCase, hash_findings, is_score_table
 from steelyard.plugins.reward_models import build_model
 
 _WORTH_PROCESSES_BYTES = 2**25
@@ -100,7 +100,7 @@ def _parts(
 ) -> Iterator[BatchResult]:
     """Evaluate the lines of both files in parallel, with one process per core for large files."""
     files = source.cases.line_files
-    if files is None:
+    if files is None or is_score_table(scores):
         raise AlignmentError
     if workers is None:
         is_large = sum(path.stat().st_size for path in files) > _WORTH_PROCESSES_BYTES

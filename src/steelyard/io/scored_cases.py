@@ -1,5 +1,9 @@
-"""Cases with their lines of a score file, joined by id and language: the one reader of scores for all stages."""
+"""Cases with their lines of a score file, joined by id and language: the one reader of scores for all stages.
 
+Score files are JSON lines, as `steelyard score` writes them, or tables of other tools with a row a response.
+"""
+
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -8,12 +12,23 @@ from typing import NamedTuple, NoReturn
 from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError, choices
+from steelyard.core.names import name_key
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Input, InputFinding, Prompt, Response, Scores
 from steelyard.io.cases import checked_line, placed_lines
+from steelyard.io.compression import data_suffix
+from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import Result, run_beside
 
 _Key = tuple[str, str | None]
+_COLUMNS = {"prompts": ("prompt_id", "id", "prompt"), "responses": ("response_id", "response")}
+_COLUMNS |= {"scores": ("score", "reward"), "languages": ("language", "lang")}
+"""The names of the columns of a table; of several, the first one counts."""
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+_ABSENT = ("", "nan", "null", "none", "na", "n/a", "-")
+NO_NUMBER, NO_ROW = "no number in the table", "no row in the table"
+"""The reasons of responses that a table of scores leaves without one."""
 _ROLES = ("cases", "bench", "calibration_cases", "judged")
 """The inputs of a run whose texts are scored."""
 
@@ -67,7 +82,8 @@ class JoinedScores:
     Lines in another order are held in memory until their case. A line may omit the language if the prompt id is unique
     among the cases. An error reads ``cases`` a second time. Iterating raises RecordError, with file and line, for an id
     that is unknown, repeated or missing, for a score that is not a finite number, and for scores of other texts than
-    those of the case. ``coverage`` counts the lines of the last iteration.
+    those of the case. ``coverage`` counts the lines of the last iteration. Responses without a row of a table have no
+    score.
     """
 
     def __init__(self, cases: Iterable[Case], path: Path) -> None:
@@ -82,8 +98,69 @@ class JoinedScores:
             yield scored
 
 
+def is_score_table(path: Path) -> bool:
+    """Return whether the scores are a table with a row a response, by the ending of the file."""
+    return data_suffix(path) in (".csv", ".tsv")
+
+
+def placed_scores(path: Path) -> Iterator[tuple[Place, Scores]]:
+    """Yield the lines of scores with their places; the rows of a table by prompt, at the place of the first one.
+
+    Raises RecordError for a broken line or row, and for a table without prompts, responses or scores.
+    """
+    if not is_score_table(path):
+        yield from placed_lines(path, Scores)
+        return
+    lines: dict[_Key, tuple[Place, dict[str, float | None]]] = {}
+    columns: dict[str, str] = {}
+    for row in read_rows(path):
+        columns = columns or _columns(tuple(row.value), row.place)
+        cells = {kind: str(row.value[column]).strip() for kind, column in columns.items()}
+        prompt, response = cells["prompts"], cells["responses"]
+        _, scores = lines.setdefault((prompt, cells.get("languages") or None), (row.place, {}))
+        if response in scores:
+            problem = f"response {response!r} of prompt {prompt!r} has a score above"
+            raise RecordError(problem, where=row.place, allowed="one row a response")
+        scores[response] = _number(cells["scores"], row.at(columns["scores"]))
+    for (prompt, language), (place, scores) in lines.items():
+        unscored = {name: NO_NUMBER for name, score in scores.items() if score is None}
+        yield place, Scores(prompt=prompt, language=language, scores=scores, unscored=unscored)
+
+
+def _columns(header: Sequence[str], place: Place) -> dict[str, str]:
+    """Return the name of the column of each kind; languages may be absent."""
+    by_key = {name_key(name): name for name in header}
+    columns = {kind: next((by_key[name] for name in names if name in by_key), None) for kind, names in _COLUMNS.items()}
+    for kind, column in columns.items():
+        if column is None and kind != "languages":
+            allowed = f"a column {' or '.join(map(repr, _COLUMNS[kind]))}; there are {', '.join(map(repr, header))}"
+            raise RecordError(f"no column has the {kind}", where=place._replace(line=1), allowed=allowed)
+    return {kind: column for kind, column in columns.items() if column is not None}
+
+
+def _number(cell: str, place: Place) -> float | None:
+    """Return the number of a cell, null where it stands for none. Raises RecordError for another text."""
+    text = cell.replace("\N{MINUS SIGN}", "-")
+    if text.casefold() in _ABSENT:
+        return None
+    if _NUMBER.fullmatch(text) is None:
+        has_comma = _DECIMAL_COMMA.fullmatch(text) is not None
+        allowed = "a decimal point" if has_comma else "a number, or an empty cell for a missing score"
+        raise RecordError(f"the score is {cell[:40]!r}", where=place, allowed=allowed)
+    return float(text)
+
+
+def _with_every_response(case: Case, line: Scores, path: Path) -> Scores:
+    """Return the line of a table with a null for each response without a row; other lines are as they are."""
+    absent = [response.id for response in case.responses if response.id not in line.scores]
+    if not absent or not is_score_table(path):
+        return line
+    unscored = {**line.unscored, **dict.fromkeys(absent, NO_ROW)}
+    return replace(line, scores={**line.scores, **dict.fromkeys(absent)}, unscored=unscored)
+
+
 def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
-    lines = placed_lines(path, Scores)
+    lines = placed_scores(path)
     waiting: dict[_Key, tuple[Place, Scores]] = {}
     joined_without_language: set[str] = set()
     for case in cases:
@@ -99,7 +176,7 @@ def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
         if key != case.key:
             joined_without_language.add(identifier)
         place, line = waiting.pop(key)
-        yield ScoredCase(case, checked_line(case, line, place))
+        yield ScoredCase(case, checked_line(case, _with_every_response(case, line, path), place))
     if waiting or next(lines, None) is not None:
         _refuse(path, cases)
 
@@ -111,19 +188,21 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
     for index, case in enumerate(keys):
         places_of_id[case.prompt.id].append(index)
     line_of: dict[int, Place] = {}
-    for place, line in placed_lines(path, Scores):
+    for place, line in placed_scores(path):
         index = _case_of(line, keys, places_of_id, place)
         if index in line_of:
             raise RecordError(f"prompt id {line.prompt!r} has its scores at {line_of[index]} already", where=place)
         line_of[index] = place
-        checked_line(keys[index], replace(line, hashes={}), place)
+        checked_line(keys[index], _with_every_response(keys[index], replace(line, hashes={}), path), place)
     missing = [case for index, case in enumerate(keys) if index not in line_of]
     assert missing, "every line fits and every case has one"
     raise RecordError(
         f"no line for prompt id {missing[0].prompt.id!r}, language {missing[0].prompt.language!r} "
         f"({len(missing)} of {number_of(len(keys), 'case')} {verb_for(len(missing), 'has', 'have')} none)",
         where=Place(str(path)),
-        do="add a line for every case; a missing score is null, with its reason under `unscored`",
+        do="add the rows of every case; a missing score is an empty cell"
+        if is_score_table(path)
+        else "add a line for every case; a missing score is null, with its reason under `unscored`",
     )
 
 

@@ -1,7 +1,7 @@
 """The sources of a case: the case files behind CASES or RUN, scores, model, and the rule for judgments."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -20,6 +20,7 @@ from steelyard.io.cases import placed_lines, read_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, read_run
+from steelyard.io.scored_cases import placed_scores
 from steelyard.plugins.reward_models import ModelChoice, choose_model
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
@@ -215,7 +216,7 @@ def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[Case
 
     Raises RecordError, with the line, for a file that is broken, and FileError for one that is not there.
     """
-    match = _line_of(path, case, Scores)
+    match = _line_of(placed_scores(path), case)
     if match is None:
         return None, f"scores: {path} has no line for this item"
     place, line = match
@@ -223,15 +224,15 @@ def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[Case
         scores = checked_scores(case, line, by="it")
     except EvidenceError as error:
         return None, f"scores: {place} does NOT FIT this item: {error.problem}"
-    outcome = None if items is None else _line_of(items, case, ScoredItem)
+    outcome = None if items is None else _line_of(placed_lines(items, ScoredItem), case)
     sentence = f"scores: {place}" + (f"; its result: {outcome[0]}" if outcome else "")
     return CaseScores(str(path), scores, outcome[1] if outcome else None), sentence
 
 
-def _line_of(path: Path, case: Case, kind: type[Line]) -> tuple[Place, Line] | None:
+def _line_of(lines: Iterable[tuple[Place, Line]], case: Case) -> tuple[Place, Line] | None:
     """Return the line of this prompt and language; one without a language counts where no line names it."""
     other: tuple[Place, Line] | None = None
-    for place, line in placed_lines(path, kind):
+    for place, line in lines:
         if line.prompt != case.prompt.id:
             continue
         if line.language == case.prompt.language:
