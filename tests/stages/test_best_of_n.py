@@ -9,6 +9,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.run_folder import read_run
+from steelyard.ranking.pairs import best_response
 from steelyard.responses.plan import later_turns
 from steelyard.stages.best_of_n import Config, best_of_n
 from steelyard.stages.sample import Config as SampleConfig
@@ -159,9 +160,19 @@ def test_fewer_candidates_than_n_are_dropped_and_none_left_is_refused(tmp_path):
     result = run(tmp_path, [*THREE, (rated("two", [0.0, 1.0]), [1.0, 2.0])], {"n": 3})
     assert result.counts.dropped == {"fewer candidates than n": 1}
     (tmp_path / "none").mkdir()
-    with pytest.raises(EvidenceError, match="nothing is chosen for any prompt"):
+    with pytest.raises(EvidenceError, match=r"n is 9, and no prompt has so many.*\n  allowed: up to 3"):
         run(tmp_path / "none", THREE, {"n": 9})
     assert not (tmp_path / "none" / "out" / "cases.jsonl").exists()
+
+
+def test_the_author_of_the_baseline_is_one_of_the_file(tmp_path):
+    with pytest.raises(ConfigError, match=r"no response is of the author 'old'"):
+        run(tmp_path, THREE, {"baseline_author": "old"})
+
+
+def test_the_chosen_answers_are_those_to_imitate(tmp_path):
+    run(tmp_path, THREE)
+    assert [best_response(each).id for each in read_cases(tmp_path / "out" / "cases.jsonl")] == ["b", "b", "b"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from scipy import stats
 from each_value import each
 from evaluated_languages import evaluated_languages
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, RecordError
+from steelyard.report.sources import FinishedRun
 from steelyard.stages.correlate import Config, correlate
 from steelyard.stages.leaderboard import leaderboard
 from steelyard.stages.report import report
+from steelyard.views.correlate import VIEW
+from steelyard.views.view import StageRun
 
 PEERS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 MODELS = [f"m{number}" for number in range(12)]
@@ -49,6 +53,23 @@ def test_coefficients_of_a_table_are_those_of_scipy(tmp_path, values):
     by_bench = {each.bench: each.spearman.value for each in summary.correlations}
     assert contrast.difference.value == pytest.approx(by_bench["bench"] - by_bench["other"])
     assert contrast.detectable > 0
+
+
+def sentences(run):
+    stated = VIEW.sentences(StageRun("run", FinishedRun("run", Path("out"), run), run.summary))
+    return {each.key: each.values["names"] for each in stated if "names" in each.values}
+
+
+def test_a_column_of_ranks_is_named_as_one_where_lower_is_better(tmp_path, values):
+    table = write_table(tmp_path / "table.csv", {"gold": range(12), "rank": range(12, 0, -1), "other": values["other"]})
+    run = correlate([table], outcomes=[table], out=tmp_path / "out", config=Config(columns=("rank", "other")))
+    assert sentences(run) == {"say_negative_correlations": "rank · gold"}
+
+
+def test_a_benchmark_that_is_the_outcome_is_named(tmp_path, values):
+    left = write_table(tmp_path / "left.csv", {"old": values["gold"], "bench": values["bench"]})
+    right = write_table(tmp_path / "right.csv", {"gold": values["gold"]})
+    assert sentences(correlate([left], outcomes=[right], out=tmp_path / "out")) == {"say_equal_series": "old · gold"}
 
 
 def test_models_of_one_side_and_missing_values_are_named_and_counted(tmp_path, values):

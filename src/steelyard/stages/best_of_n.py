@@ -14,7 +14,7 @@ import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, Kind, Run, Scores
 from steelyard.curation.input_checks import check_cases
@@ -247,9 +247,12 @@ class _Selecting:
         """Read all cases once, and count what their candidates lack."""
         collector = ColumnCollector(self.gold, self.proxy)
         noted = Counter[str]()
-        num_cases = num_equal = 0
+        num_cases = num_equal = most = 0
+        every_author: set[str] = set()
         for each, gold_line in self.candidates():
             num_cases += 1
+            most = max(most, len(each.scores))
+            every_author |= {response.author for response in each.case.responses if response.author}
             self._has_turns = self._has_turns or bool(later_turns(each.case.prompt))
             noted["candidates"] += len(each.scores)
             noted["candidates without a score"] += each.num_unscored
@@ -260,6 +263,14 @@ class _Selecting:
             if self.gold.kind != "none":
                 collector.add(each, gold_line)
         where = str(self.files.cases)
+        author, n = self.config.baseline_author, self.config.n
+        if author is not None and author not in every_author:
+            problem = f"no response is of the author {author!r}"
+            raise ConfigError(problem, where=where, allowed=choices(author, every_author))
+        if n is not None and most and n > most:
+            raise EvidenceError(
+                f"n is {n}, and no prompt has so many candidates with a score", where=where, allowed=f"up to {most}"
+            )
         if not noted["candidates"]:
             raise EvidenceError("no candidate has a score", where=where)
         noted["prompts whose candidates have equal scores"] = num_equal
@@ -353,7 +364,11 @@ class _Selecting:
                     dropped[_NO_BASELINE] += 1
                     continue
                 responses = (selection.best,) if each.baseline is None else (selection.best, each.baseline)
-                chosen_file.write(encode_case(with_responses_only(each.case, responses)))
+                chosen = with_responses_only(each.case, responses)
+                if each.baseline is None:
+                    # The answer to imitate, for supervised fine-tuning: nothing stands beside it.
+                    chosen = msgspec.structs.replace(chosen, ranking=((selection.best.id,),))
+                chosen_file.write(encode_case(chosen))
             num_used = num_in - dropped.total()
             if not num_used:
                 reasons = ", ".join(f"{name}: {number}" for name, number in dropped.items())

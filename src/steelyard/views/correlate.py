@@ -144,7 +144,10 @@ def _sentences(run: StageRun[CorrelateSummary]) -> Iterator[Sentence]:
     yield _family_sentence(summary)
     if not any(each.over_items for each in summary.correlations):
         yield Sentence("say_models_alone")
+    negative, equal = _odd_correlations(summary)
     for key, names in (
+        ("say_equal_series", equal),
+        ("say_negative_correlations", negative),
         ("say_constant_values", summary.constant),
         ("say_only_benches", summary.unmatched_benches),
         ("say_only_outcomes", summary.unmatched_outcomes),
@@ -154,6 +157,25 @@ def _sentences(run: StageRun[CorrelateSummary]) -> Iterator[Sentence]:
     ):
         if names:
             yield Sentence(key, {"number": count(len(names)), "names": first_names([*map(isolate, names)])})
+
+
+def _odd_correlations(summary: CorrelateSummary) -> tuple[list[str], list[str]]:
+    """Return the pairs of bench and outcome that correlate negatively, and those of equal values for all models."""
+    negative: list[str] = []
+    equal: list[str] = []
+    for each in summary.correlations:
+        name = f"{isolate(each.bench)} · {isolate(each.outcome)}"
+        high = value_of(each, summary.coefficient).high
+        if high is not None and high < 0:
+            negative.append(name)
+        values = {
+            (model.benches[each.bench], model.outcomes[each.outcome])
+            for model in summary.models
+            if each.bench in model.benches and each.outcome in model.outcomes
+        }
+        if len(values) > 1 and all(bench == outcome for bench, outcome in values):
+            equal.append(name)
+    return negative, equal
 
 
 def _contrast_sentences(contrasts: Sequence[BenchContrast]) -> Iterator[Sentence]:
