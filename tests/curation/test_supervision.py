@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.curation.supervision import RULES, agree, cut_cycles, margins_of, pair_weights
+from steelyard.curation.supervision import RULES, agree, closest, cut_cycles, margins_of, pair_weights
 from steelyard.ranking.judgment_table import LEFT, NONE, RIGHT, TIE, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
 
@@ -50,6 +50,15 @@ def test_agree_keeps_what_the_model_says_too_and_names_the_rest():
         names(agree(verdicts, margin, min_margin=1.0))[2] == "kept"
     )  # at least min_margin, so min_margin itself stays
     assert names(agree(verdicts, margin, min_margin=0.5, keep_ties=True))[3:5] == ["kept", "unparsed"]
+
+
+def test_closest_keeps_small_differences_either_way():
+    verdicts = verdicts_of("a>b a<b a>c b=c b?c a>d d>a")
+    margin = margins(verdicts, (1.0, 0.5, 3.5, None))
+    assert names(closest(verdicts, margin, max_difference=0.5)) == [
+        "kept", "kept", "farther apart", "tie", "unparsed", "unscored", "unscored",
+    ]  # fmt: skip
+    assert names(closest(verdicts, margin, max_difference=2.5))[2] == "kept"
 
 
 def test_the_least_supported_pair_of_a_cycle_goes_with_its_repeats():

@@ -53,16 +53,23 @@ def test_arms_of_table_4_read_the_right_data(tmp_path):
 
 def test_controls_of_equal_size_and_rules_for_pairs_are_arms(tmp_path):
     asked = msgspec.structs.replace(
-        TABLE_4, supervisors=("random", "longer"), equal_sizes=True, pair_rules=("tiers",), train={"epochs": 1}
+        TABLE_4,
+        supervisors=("random", "longer", "closest"),
+        equal_sizes=True,
+        pair_rules=("tiers",),
+        train={"epochs": 1},
     )
     recipe = EXPERIMENT.recipe(asked, tmp_path / "a.toml")
     assert arms_of(asked)[6:] == (
         "llm_supervised_by_random", "llm_as_many_by_random",
-        "llm_supervised_by_longer", "llm_as_many_by_longer", "llm_supervised_tiers",
+        "llm_supervised_by_longer", "llm_as_many_by_longer", "llm_as_many_by_closest", "llm_supervised_tiers",
     )  # fmt: skip
     control = recipe.step("llm.2.as_many_by_random")
     assert reads(recipe, control.name) == ["llm.resolved/cases.jsonl", "random", "llm.2.supervised/cases.jsonl"]
     assert (control.config.model, recipe.step("llm.2.as_many_by_longer").config.model) == ({"seed": 2}, {})
+    closest = recipe.step("llm.2.as_many_by_closest")
+    assert reads(recipe, closest.name) == ["llm.resolved/cases.jsonl", "longer", "llm.2.supervised/cases.jsonl"]
+    assert closest.config.policy == "closest"
     tiers, listed = recipe.step("llm_supervised_tiers.1.model"), recipe.step("llm_supervised.1.model")
     assert (tiers.config.pairs, tiers.config.epochs, listed.config.pairs) == ("tiers", 1, None)
     assert reads(recipe, tiers.name) == reads(recipe, listed.name) == ["llm.1.supervised/cases.jsonl", "base"]
@@ -106,6 +113,7 @@ def test_training_files_and_shares_become_arms(tmp_path):
         ("model='m'\nbenches=['t']\nhuman='h'", "human without llm"),
         ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\nseeds=[0,0,1]", "2 seeds\n  allowed: 3 different or more"),
         ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\nequal_sizes=true", "equal_sizes without supervisors"),
+        ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\nsupervisors=['closest']", "closest has no size of its own"),
         (
             "model='m'\nbenches=['t']\ntraining={a='a',b='b'}\nsupervisors=['random']\npair_rules=['tiers']",
             "supervisors, pair_rules without human and llm",

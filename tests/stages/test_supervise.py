@@ -286,6 +286,18 @@ def test_as_many_verdicts_are_kept_as_another_file_has(cases, tmp_path):
     assert (run.summary.min_margin, run.summary.num_strict_kept) == (2.0, 3)
 
 
+def test_the_verdicts_of_the_closest_scores_are_a_control_of_equal_size(cases, tmp_path):
+    # The differences in length are 1, 1, 2, 2, 2 and 3, whichever response is preferred.
+    config, two = Config(policy="closest"), of_size(tmp_path / "2.jsonl", 2)
+    run = supervise(cases, tmp_path / "out", config, model="longer", as_many_as=two)
+    assert (run.summary.max_difference, run.summary.min_margin, run.summary.num_strict_kept) == (1.0, None, 2)
+    assert run.counts.dropped == {"farther apart": 4, "tie": 1, "unparsed": 1}
+    pairs = [pair for each in read_cases(tmp_path / "out" / "cases.jsonl") for pair in each.pairs or ()]
+    assert len(pairs) == 2
+    run = supervise(cases, tmp_path / "all", config, model="longer", as_many_as=of_size(tmp_path / "6.jsonl", 6))
+    assert (run.summary.max_difference, run.summary.num_strict_kept) == (3.0, 6)
+
+
 @pytest.mark.parametrize("number", [0, 7])
 def test_a_size_without_verdicts_or_above_all_is_refused(cases, tmp_path, number):
     message = f"other.jsonl has {number} strict judgments.*\n  allowed: from 1 to 6, the scored ones"
@@ -402,6 +414,8 @@ CALIBRATED = MODEL._replace(calibration_cases=Path("h"))
         (Config(scale=2.0), MODEL, "scale with the policy agree"),
         (Config(min_margin=1.0), MODEL._replace(as_many_as=Path("f")), "as_many_as sets the margin"),
         (Config(policy="weight"), MODEL._replace(as_many_as=Path("f")), "as_many_as sets the margin"),
+        (Config(policy="closest"), MODEL, "closest without a number of verdicts"),
+        (Config(policy="closest", min_margin=1.0), MODEL._replace(as_many_as=Path("f")), "as_many_as sets the margin"),
         (Config(min_precision=0.9), CALIBRATED._replace(as_many_as=Path("f")), "as_many_as sets the margin"),
         (Config(min_precision=0.9), SCORES._replace(calibration_cases=Path("h")), "no scores of the calibration cases"),
         (Config(), SCORES._replace(calibration_scores=Path("h")), "calibration_scores goes with"),

@@ -10,7 +10,16 @@ import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Case, Counts, Judgment, Kind, Pair, Record, Scores, Verdict
-from steelyard.curation.supervision import KEPT, RULES, SupervisionRule, agree, cut_cycles, margins_of, pair_weights
+from steelyard.curation.supervision import (
+    KEPT,
+    RULES,
+    SupervisionRule,
+    agree,
+    closest,
+    cut_cycles,
+    margins_of,
+    pair_weights,
+)
 from steelyard.ranking.judgment_table import (
     NONE,
     REPEATED,
@@ -103,6 +112,8 @@ def supervise_cases(batch: ScoredBatch, rule: SupervisionRule) -> Supervised:
         code = agree(verdicts, batch.margin, min_margin=rule.min_margin, keep_ties=rule.keep_ties)
     elif rule.policy == "cycles":
         code = cut_cycles(verdicts, batch.margin, batch.table.num_responses)
+    elif rule.policy == "closest":
+        code = closest(verdicts, batch.margin, max_difference=rule.max_difference)
     else:
         code = np.full(len(verdicts.graph), KEPT)
     kept_verdicts = verdicts.where(code == KEPT)
@@ -241,7 +252,7 @@ class SupervisionCounter:
         self._by_rule.update({RULES[code]: number for code, number in enumerate(np.bincount(supervised.rule).tolist())})
         num_repeated = sum(outline.num_repeated for outline in batch.table.cases)
         num_given = sum(len(case.judgments) for case in batch.cases)
-        num_unscored = int(np.isnan(batch.margin[strict_kept]).sum()) if self.rule.policy != "agree" else 0
+        num_unscored = int(np.isnan(batch.margin[strict_kept]).sum()) if self.rule.policy in ("cycles", "weight") else 0
         self._warnings.update(
             {
                 "cases": num_cases,

@@ -1,7 +1,8 @@
 """Distant supervision: a reward model's scores decide which verdicts of a cheaper judge are kept (CHEEMS, section 4.2).
 
 The policies take verdicts as integer columns (`Verdicts`) and return for each entry the rule that dropped it. The paper
-names the step and not its rule; the three policies are three readings of it.
+names the step and not its rule; three policies are readings of it. The fourth is a control for them, which keeps as
+many verdicts by the least difference of scores: with lengths for scores, a filter by length that needs no model.
 """
 
 import math
@@ -17,7 +18,7 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Meta
 from steelyard.ranking.judgment_table import NONE, TIE, Only, Verdicts
 
-Policy = Literal["agree", "cycles", "weight"]
+Policy = Literal["agree", "cycles", "weight", "closest"]
 
 RULES = (
     "kept",
@@ -26,10 +27,13 @@ RULES = (
     "unscored",
     "disagrees",
     "below min_margin",
+    "farther apart",
     "inside a tie",
     "least supported in a cycle",
 )
-KEPT, UNPARSED, TIED, UNSCORED, DISAGREES, BELOW_MIN_MARGIN, INSIDE_TIE, LEAST_SUPPORTED = range(len(RULES))
+KEPT, UNPARSED, TIED, UNSCORED, DISAGREES, BELOW_MIN_MARGIN, FARTHER_APART, INSIDE_TIE, LEAST_SUPPORTED = range(
+    len(RULES)
+)
 """Positions in ``RULES``, as a policy returns them for each judgment."""
 SUPERVISED = Only(kind=("llm", "model"))
 DEFAULT_CONFIDENCE = 0.95
@@ -39,7 +43,7 @@ HumanTies = Literal["leave_out", "wrong"]
 class SupervisionRule(BaseConfig, frozen=True):
     """A policy with its settings and the judgments that it filters.
 
-    ``min_margin`` and ``keep_ties`` are of ``agree``, ``scale`` of ``weight``.
+    ``min_margin`` and ``keep_ties`` are of ``agree``, ``scale`` of ``weight``, ``max_difference`` of ``closest``.
     """
 
     policy: Policy = "agree"
@@ -50,6 +54,8 @@ class SupervisionRule(BaseConfig, frozen=True):
     """With agree: whether ties are kept."""
     scale: float = 1.0
     """With weight: the divisor of margins."""
+    max_difference: float = math.inf
+    """With closest: the largest difference of the two scores."""
     only: Only = SUPERVISED
     """The judgments that are filtered."""
 
@@ -66,7 +72,7 @@ class Config(BaseConfig, frozen=True):
     """
 
     policy: Policy = "agree"
-    """What is dropped: verdicts without enough margin (agree), what closes a cycle (cycles), or nothing (weight)."""
+    """What is dropped: low margins (agree), what closes a cycle (cycles), nothing (weight), high margins (closest)."""
     min_margin: float | None = None
     """With agree: the least margin. Default: 0."""
     keep_ties: bool = False
@@ -96,11 +102,12 @@ class Config(BaseConfig, frozen=True):
         return DEFAULT_CONFIDENCE if self.confidence is None else self.confidence
 
     def rule(self, min_margin: float) -> SupervisionRule:
-        """Return the rule with a chosen threshold."""
+        """Return the rule with a chosen threshold: of ``closest`` minus the largest difference."""
         scale = 1.0 if self.scale is None else self.scale
-        return SupervisionRule(
-            policy=self.policy, min_margin=min_margin, keep_ties=self.keep_ties, scale=scale, only=self.only
-        )
+        rule = SupervisionRule(policy=self.policy, keep_ties=self.keep_ties, scale=scale, only=self.only)
+        if self.policy == "closest":
+            return msgspec.structs.replace(rule, max_difference=-min_margin)
+        return msgspec.structs.replace(rule, min_margin=min_margin)
 
 
 def check_policy(config: Config, *, is_calibrated: bool) -> None:
@@ -166,6 +173,16 @@ def agree(verdicts: Verdicts, margin: Floats, *, min_margin: float, keep_ties: b
     rule[(margin <= 0) & (margin < min_margin if min_margin < 0 else True)] = DISAGREES
     rule[np.isnan(margin)] = UNSCORED
     rule[verdicts.verdict == TIE] = KEPT if keep_ties else TIED
+    rule[verdicts.verdict == NONE] = UNPARSED
+    return rule
+
+
+def closest(verdicts: Verdicts, margin: Floats, *, max_difference: float) -> Integers:
+    """Return the rule for each verdict: a strict one stays if the two scores differ by at most ``max_difference``."""
+    rule = np.full(len(verdicts.graph), KEPT)
+    rule[np.abs(margin) > max_difference] = FARTHER_APART
+    rule[np.isnan(margin)] = UNSCORED
+    rule[verdicts.verdict == TIE] = TIED
     rule[verdicts.verdict == NONE] = UNPARSED
     return rule
 

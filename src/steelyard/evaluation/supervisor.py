@@ -189,7 +189,10 @@ class ThresholdCertificate(Record, frozen=True, kw_only=True):
 
 
 class SupervisionSummary(Record, frozen=True, kw_only=True):
-    """The policy, the supervisor, the coverage, and for ``agree`` each threshold with its source of precision."""
+    """The policy, the supervisor, the coverage, and for ``agree`` each threshold with its source of precision.
+
+    ``max_difference``: of ``closest``, the largest difference of two scores that is kept.
+    """
 
     policy: Policy
     min_margin: float | None
@@ -200,3 +203,4 @@ class SupervisionSummary(Record, frozen=True, kw_only=True):
     by_threshold: tuple[ThresholdRow, ...]
     precision_from: str | None
     calibration: ThresholdCertificate | None
+    max_difference: float | None = None

@@ -33,6 +33,8 @@ from steelyard.recipes.measured_arms import (
 
 HUMAN, LLM, SUPERVISED = "human", "llm", "llm_supervised"
 _AS_MANY = "llm_as_many_by"
+_CLOSEST = "closest"
+"""The control that is a policy of `supervise` and no kind of model."""
 _VARIANTS = (f"{SUPERVISED}_", f"{_AS_MANY}_")
 """The beginnings of arms whose data differ from those of the supervised arm by supervisor or pairs alone."""
 _HUMAN_CASES, _LLM_CASES = "human.resolved/cases.jsonl", "llm.resolved/cases.jsonl"
@@ -57,7 +59,7 @@ class Ablation(Experiment, frozen=True, kw_only=True):
     scaled: str = HUMAN
     """The arm of the shares."""
     supervisors: tuple[str, ...] = ()
-    """Kinds of model that filter the LLM's verdicts instead of the human reward model, as controls."""
+    """Controls instead of the human reward model: kinds of model, or closest, which keeps the closest lengths."""
     equal_sizes: bool = False
     """Whether each of the supervisors is a second control, which keeps as many verdicts as the human reward model."""
     pair_rules: tuple[PairChoice, ...] = ()
@@ -86,6 +88,9 @@ def _check(ablation: Ablation, where: str) -> None:
         raise ConfigError(
             "equal_sizes without supervisors", where=where, do='name the controls: supervisors = ["random"]'
         )
+    if _CLOSEST in ablation.supervisors and not ablation.equal_sizes:
+        problem = f"the control {_CLOSEST} has no size of its own"
+        raise ConfigError(problem, where=where, do="let it keep as many as the human model: equal_sizes = true")
     if ablation.human is None and len(ablation.training) < 2 and not ablation.scaling:
         raise ConfigError("nothing to compare", where=where, do="give human and llm, or two training files")
 
@@ -153,6 +158,11 @@ def _table_4(ablation: Ablation, seed: int) -> Iterator[_TrainingData]:
     yield _TrainingData("llm_both", f"{both}/cases.jsonl", {both: debias})
     yield _TrainingData("all", f"{merged}/cases.jsonl", {merged: merge})
     for name in ablation.supervisors:
+        if name == _CLOSEST:
+            stage = f"llm.{seed}.as_many_by_{name}"
+            table = supervise("longer", config=ablation.supervise | {"policy": name}, as_many_as=supervised_cases)
+            yield _TrainingData(f"{_AS_MANY}_{name}", f"{stage}/cases.jsonl", {stage: table})
+            continue
         # Draws of a control differ from seed to seed; other kinds of model have no seed.
         has_seed = "seed" in load("models", name).Config.__struct_fields__
         config = ablation.supervise | ({"model": {"seed": seed}} if has_seed else {})

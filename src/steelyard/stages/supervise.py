@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
@@ -133,7 +134,8 @@ def supervise(
 
     Policies: `agree` keeps a strict verdict if the model's margin for it is above 0 and at least ``min_margin``, and
     drops ties; `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops
-    nothing and lists each pair with the model's belief in it as its weight.
+    nothing and lists each pair with the model's belief in it as its weight. `closest` is a control: with the model
+    `longer` it keeps as many verdicts as ``as_many_as`` has, those on responses of about equal length.
 
     OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule.
 
@@ -186,11 +188,15 @@ def check_settings(config: Config, files: Files) -> None:
             f"settings of a model ({', '.join(sorted(config.model))}) with scores", do="the scores are made already"
         )
     is_calibrated = files.calibration_cases is not None
-    if files.as_many_as is not None and (config.policy != "agree" or config.min_margin is not None or is_calibrated):
+    takes_size = config.policy in ("agree", "closest") and config.min_margin is None and not is_calibrated
+    if files.as_many_as is not None and not takes_size:
         raise ConfigError(
-            "as_many_as sets the margin of the policy agree",
+            "as_many_as sets the margin of the policies agree and closest",
             do="leave min_margin, calibration_cases and other policies away",
         )
+    if config.policy == "closest" and files.as_many_as is None:
+        do = Advice("say how many verdicts are kept: ", Remedy("as_many_as", FILE))
+        raise ConfigError("the policy closest without a number of verdicts", do=do)
     check_policy(config, is_calibrated=is_calibrated)
 
 
@@ -285,6 +291,8 @@ def _threshold(survey: MarginSurvey, config: Config, files: Files, result: Resul
     if files.as_many_as is not None:
         tables = (judgment_table(batch, config.only) for batch in batched(read_cases(files.as_many_as), _CASES_A_BATCH))
         number = sum(int(table.verdicts.is_strict.sum()) for table in tables)
+        if config.policy == "closest":
+            survey = survey._replace(margins=-np.abs(survey.margins))
         return _Threshold(threshold_of_size(survey, number, where=str(files.as_many_as)), None, None)
     if files.calibration_cases is None:
         return _Threshold(config.min_margin or 0.0, None, None)
@@ -339,6 +347,7 @@ def _summarize(
     return SupervisionSummary(
         policy=config.policy,
         min_margin=threshold.min_margin if is_agree else None,
+        max_difference=-threshold.min_margin if config.policy == "closest" else None,
         supervisor=supervisor,
         coverage=SupervisionCoverage(
             judgments=counts.num_used / max(counts.num_in, 1),

@@ -49,6 +49,8 @@ def _sentences(run: StageRun[SupervisionSummary]) -> Iterator[Sentence]:
             "prompts": percent(summary.coverage.prompts),
         },
     )
+    if summary.max_difference is not None:
+        yield Sentence("say_closest_kept", {"difference": decimal(summary.max_difference)})
     if precision := _precision_kept(summary):
         value, interval = PERCENT.cells(precision)
         yield Sentence("say_precision_kept", {"precision": value, "interval": interval, "n": count(precision.n)})
