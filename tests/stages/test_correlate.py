@@ -66,6 +66,13 @@ def test_a_column_of_ranks_is_named_as_one_where_lower_is_better(tmp_path, value
     assert sentences(run) == {"say_negative_correlations": "rank · gold"}
 
 
+def test_models_that_are_spelled_in_two_ways_are_named(tmp_path, values):
+    left = write_table(tmp_path / "left.csv", {"bench": values["bench"]}, [*MODELS[:9], "Qwen2.5-72B", "a", "b-1"])
+    right = write_table(tmp_path / "right.csv", {"gold": values["gold"]}, [*MODELS[:9], "b-2", "Qwen/qwen2.5_72b", "c"])
+    found = sentences(correlate([left], outcomes=[right], out=tmp_path / "out"))
+    assert found["say_alike_models"] == "Qwen2.5-72B = Qwen/qwen2.5_72b"
+
+
 def test_a_benchmark_that_is_the_outcome_is_named(tmp_path, values):
     left = write_table(tmp_path / "left.csv", {"old": values["gold"], "bench": values["bench"]})
     right = write_table(tmp_path / "right.csv", {"gold": values["gold"]})

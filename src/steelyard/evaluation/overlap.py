@@ -9,12 +9,13 @@ from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, InputFinding
 from steelyard.curation.splits import root_text
+from steelyard.evaluation.prompt_files import bench_texts
 from steelyard.io.cases import read_cases
 from steelyard.io.progress import log
 from steelyard.io.run_folder import run_beside
 from steelyard.io.trained_on import TrainedOn, read_trained_on, trained_on
 from steelyard.plugins.reward_models import ModelChoice
-from steelyard.prompts.near_duplicates import ReferenceTexts, fingerprint
+from steelyard.prompts.near_duplicates import fingerprint
 
 _NUM_EXAMPLES = 3
 
@@ -66,7 +67,7 @@ def count_shared(cases: Path, others: Path, *, overlap: float, is_allowed: bool)
 
     Raises EvidenceError for such prompts unless they are allowed.
     """
-    references = ReferenceTexts((root_text(case) for case in read_cases(others)), overlap)
+    references = bench_texts(others, overlap)
     shared = [
         case.prompt.id for case in read_cases(cases) if references.nearest(fingerprint(root_text(case))) is not None
     ]

@@ -149,6 +149,7 @@ def _sentences(run: StageRun[CorrelateSummary]) -> Iterator[Sentence]:
         ("say_equal_series", equal),
         ("say_negative_correlations", negative),
         ("say_constant_values", summary.constant),
+        ("say_alike_models", _alike_models(summary)),
         ("say_only_benches", summary.unmatched_benches),
         ("say_only_outcomes", summary.unmatched_outcomes),
         ("say_missing_values", summary.empty),
@@ -176,6 +177,17 @@ def _odd_correlations(summary: CorrelateSummary) -> tuple[list[str], list[str]]:
         if len(values) > 1 and all(bench == outcome for bench, outcome in values):
             equal.append(name)
     return negative, equal
+
+
+def _alike_models(summary: CorrelateSummary) -> list[str]:
+    """Return the unmatched models of both sides whose names differ in marks, spaces, case or an owner before them."""
+
+    def spelled(name: str) -> str:
+        return "".join(filter(str.isalnum, name.rpartition("/")[2].casefold()))
+
+    outcomes = {spelled(name): name for name in summary.unmatched_outcomes}
+    alike = ((name, outcomes.get(spelled(name))) for name in summary.unmatched_benches)
+    return [f"{name} = {other}" for name, other in alike if other is not None]
 
 
 def _contrast_sentences(contrasts: Sequence[BenchContrast]) -> Iterator[Sentence]:
