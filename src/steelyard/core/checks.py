@@ -226,7 +226,8 @@ def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
         list(line.scores) == ids
         and (line.prompt, line.language) == case.key
         and not (line.unscored or line.cut or None in values)
-        and all(-_LARGEST_SCORE <= value <= _LARGEST_SCORE for value in cast("Iterable[float]", values))
+        and all(map(math.isfinite, cast("Iterable[float]", values)))
+        and max(map(abs, cast("Iterable[float]", values)), default=0.0) <= _LARGEST_SCORE
     ):
         return line  # the usual case, which needs no copy
     _refuse_misfit(case, line, ids, by)

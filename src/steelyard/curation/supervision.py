@@ -65,14 +65,15 @@ class Config(BaseConfig, frozen=True):
 
     ``min_margin`` and ``keep_ties`` are of ``agree``; null is 0 for ``min_margin``. ``min_precision`` and
     ``confidence`` (null is 0.95) are the targets of a calibrated threshold; ``human_ties`` is how a verdict counts on a
-    pair without a strict majority of people. ``scale`` divides margins in ``weight`` (null is 1). ``compare_ids``: an
-    equal prompt id alone makes a prompt one that the model was trained on. ``any_language`` lets a model judge
-    languages that it was not trained on. ``model``: settings of the reward model's own Config. ``seed`` draws intervals
-    only.
+    pair without a strict majority of people. ``scale`` divides margins in ``weight`` (null is 1). ``closest`` keeps the
+    verdicts of least margin either way, as many as another file has: with lengths for scores, a control.
+    ``compare_ids``: an equal prompt id alone makes a prompt one that the model was trained on. ``any_language`` lets a
+    model judge languages that it was not trained on. ``model``: settings of the reward model's own Config. ``seed``
+    draws intervals only.
     """
 
     policy: Policy = "agree"
-    """What is dropped: low margins (agree), what closes a cycle (cycles), nothing (weight), high margins (closest)."""
+    """Drop low margins (agree), what closes a cycle (cycles), nothing (weight), or high margins (closest)."""
     min_margin: float | None = None
     """With agree: the least margin. Default: 0."""
     keep_ties: bool = False

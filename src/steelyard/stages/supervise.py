@@ -134,8 +134,7 @@ def supervise(
 
     Policies: `agree` keeps a strict verdict if the model's margin for it is above 0 and at least ``min_margin``, and
     drops ties; `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops
-    nothing and lists each pair with the model's belief in it as its weight. `closest` is a control: with the model
-    `longer` it keeps as many verdicts as ``as_many_as`` has, those on responses of about equal length.
+    nothing and lists each pair with the model's belief in it as its weight.
 
     OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule.
 
