@@ -197,6 +197,14 @@ def test_no_line_and_one_that_does_not_fit_are_said(write):
     assert sentence == f"scores: {path}:1 does NOT FIT this item: it gives no score for response 'b' of prompt 'p'"
 
 
+def test_a_table_of_scores_is_read_and_an_absent_row_is_no_score(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("id,language,response,score\nq,zh,a,2\np,zh,a,1.5\n", encoding="utf-8")
+    scored, sentence = find_scores(path, ITEM)
+    assert scored.scores.scores == {"a": 1.5, "b": None}
+    assert sentence == f"scores: {path}:3"
+
+
 def test_the_result_of_an_evaluation_is_beside_its_scores(write):
     path = write({"prompt": "p", "language": "zh", "scores": {"a": 1, "b": 2}})
     counts = dict.fromkeys(("num_pairs", "num_correct", "num_tied"), 1) | {"category": "c", "exact_match": None}

@@ -150,7 +150,7 @@ def _number(cell: str, place: Place) -> float | None:
     return float(text)
 
 
-def _with_every_response(case: Case, line: Scores, path: Path) -> Scores:
+def with_every_response(case: Case, line: Scores, path: Path) -> Scores:
     """Return the line of a table with a null for each response without a row; other lines are as they are."""
     absent = [response.id for response in case.responses if response.id not in line.scores]
     if not absent or not is_score_table(path):
@@ -176,7 +176,7 @@ def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
         if key != case.key:
             joined_without_language.add(identifier)
         place, line = waiting.pop(key)
-        yield ScoredCase(case, checked_line(case, _with_every_response(case, line, path), place))
+        yield ScoredCase(case, checked_line(case, with_every_response(case, line, path), place))
     if waiting or next(lines, None) is not None:
         _refuse(path, cases)
 
@@ -193,7 +193,7 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
         if index in line_of:
             raise RecordError(f"prompt id {line.prompt!r} has its scores at {line_of[index]} already", where=place)
         line_of[index] = place
-        checked_line(keys[index], _with_every_response(keys[index], replace(line, hashes={}), path), place)
+        checked_line(keys[index], with_every_response(keys[index], replace(line, hashes={}), path), place)
     missing = [case for index, case in enumerate(keys) if index not in line_of]
     assert missing, "every line fits and every case has one"
     raise RecordError(
