@@ -26,6 +26,19 @@ def test_rows_come_back_by_suffix(tmp_path, name):
     assert str(tmp_path / name) in str(rows[0].place)
 
 
+@pytest.mark.parametrize("name", ["R.JSONL", "R.Json", "R.PARQUET"])
+def test_the_kind_of_a_file_follows_from_its_ending_in_letters_of_any_case(tmp_path, name):
+    write_rows(tmp_path / name, ROWS)
+    assert [row.value for row in read_rows(tmp_path / name)] == ROWS
+
+
+def test_delimited_text_is_read_under_endings_in_capitals(tmp_path):
+    (tmp_path / "R.CSV").write_text("prompt,n\n你好,1\n", encoding="utf-8")
+    (tmp_path / "R.TSV.GZ").write_bytes(gzip.compress("prompt\tn\n你好\t1\n".encode()))
+    for name in ("R.CSV", "R.TSV.GZ"):
+        assert [row.value for row in read_rows(tmp_path / name)] == [{"prompt": "你好", "n": "1"}], name
+
+
 def test_rows_know_their_lines(tmp_path):
     write_rows(tmp_path / "r.jsonl", ROWS)
     assert [row.place.line for row in read_rows(tmp_path / "r.jsonl")] == [1, 2]

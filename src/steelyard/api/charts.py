@@ -39,14 +39,14 @@ class Chart(NamedTuple):
     def save(self, path: str | Path) -> None:
         """Write the figure as the suffix says. Raises OutputError for any other suffix."""
         path = Path(path)
-        if path.suffix not in _SUFFIXES:
+        if path.suffix.lower() not in _SUFFIXES:
             raise OutputError("cannot tell how to draw this", where=str(path), allowed=", ".join(_SUFFIXES))
         contents = {
             ".svg": lambda: self.svg().encode(),
             ".png": self.png,
             ".json": lambda: msgspec.json.format(msgspec.json.encode(self.spec), indent=2),
         }
-        path.write_bytes(contents[path.suffix]())
+        path.write_bytes(contents[path.suffix.lower()]())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> JsonObject:
         try:

@@ -42,8 +42,9 @@ _KINDS = (
 
 
 def data_suffix(path: Path) -> str:
-    """Return the ending that names the kind of data: ``.csv`` for ``table.csv`` and for ``table.csv.gz``."""
-    return Path(path.stem).suffix if path.suffix in _SUFFIXES else path.suffix
+    """Return the ending that names the kind of data: ``.csv`` for ``table.csv``, ``table.csv.gz`` and ``TABLE.CSV``."""
+    name = Path(path.name.lower())
+    return Path(name.stem).suffix if name.suffix in _SUFFIXES else name.suffix
 
 
 def compression_of(path: Path) -> Compression | None:

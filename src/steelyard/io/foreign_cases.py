@@ -92,7 +92,7 @@ def write_foreign_cases(
 
 def _write_rows(out: Path, rows: Iterable[JsonObject]) -> int:
     """Write the rows with columns of one type; a file whose columns differ is written a second time."""
-    if out.suffix != ".parquet":
+    if not is_parquet(out):
         columns = UniformColumns()
         num_written = write_rows(out, columns.watch(rows))
         return (

@@ -86,7 +86,7 @@ def read_rows(path: Path, form: TextForm = UTF8, *, warnings: Counter[str] | Non
 
 def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
     """Write rows as JSON lines (``.jsonl``), a JSON array (``.json``) or Parquet; return their number."""
-    if path.suffix not in (".jsonl", ".json", ".parquet"):
+    if path.suffix.lower() not in (".jsonl", ".json", ".parquet"):
         raise FileError(
             "cannot tell how to write this", where=str(path), allowed="a name ending in .jsonl, .json or .parquet"
         )
@@ -101,7 +101,7 @@ def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
         with atomic_write(path) as file:
             pyarrow.parquet.write_table(table, file)
         return table.num_rows
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         array = list(rows)
         with atomic_write(path) as file:
             file.write(msgspec.json.format(msgspec.json.encode(array), indent=2) + b"\n")

@@ -28,8 +28,8 @@ _JSON_COLUMNS = ("meta", "spans")
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether the file name ends in ``.parquet``."""
-    return path.suffix == ".parquet"
+    """Return whether the file name ends in ``.parquet``, in letters of any case."""
+    return path.suffix.lower() == ".parquet"
 
 
 def is_saved_dataset(path: Path) -> bool:

@@ -24,7 +24,7 @@ def chosen_plan(plan: Path) -> tuple[Path, ModelChoices]:
 
 def find_plan(plan: Path) -> Path:
     """Return the file of this path, or the shipped plan of this name. Raises FileError naming those plans."""
-    if plan.is_file() or plan.suffix == ".toml":
+    if plan.is_file() or plan.suffix.lower() == ".toml":
         return plan
     shipped = shipped_plans()
     if str(plan) not in shipped:
@@ -62,7 +62,7 @@ def check_prompts(cases: Path, plan: SamplingPlan) -> None:
 
 def _read(path: Path) -> JsonObject:
     """Return the tables of a plan: TOML, or JSON under a name that ends in .json."""
-    if path.suffix != ".json":
+    if path.suffix.lower() != ".json":
         return read_toml(path)
     check_text(path)
     try:

@@ -240,7 +240,7 @@ def find_recipe(name: str) -> Path:
 
     A folder of that name does not count: it holds an earlier run of the recipe.
     """
-    if Path(name).is_file() or Path(name).suffix == ".toml":
+    if Path(name).is_file() or Path(name).suffix.lower() == ".toml":
         check_readable(Path(name))
         return Path(name)
     shipped = {path.stem: path for folder in _SHIPPED for path in sorted(folder.glob("*.toml"))}

@@ -211,7 +211,7 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
     to_kind = _target(from_kind, files, out, config, form)
     is_read_in = to_kind == OWN_KIND
     writer = written_format(to_kind, {} if is_read_in else config.settings)
-    if is_read_in and out.suffix not in CASE_SUFFIXES:
+    if is_read_in and out.suffix.lower() not in CASE_SUFFIXES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
     warnings, dropped, taken = Counter[str](), Counter[str](), Counter[str]()
     is_own = from_kind == OWN_KIND
@@ -237,7 +237,7 @@ def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, fo
     if config.to_kind is not None:
         return config.to_kind
     is_other = len(files) > 1 or files[0].suffix != out.suffix or is_json_array(files[0], form)
-    changes_file = is_other and out.suffix in CASE_SUFFIXES
+    changes_file = is_other and out.suffix.lower() in CASE_SUFFIXES
     changes_evidence = config.ratings_to_judgments or config.evidence is not None or config.rows == "joined"
     changes_evidence |= config.translation_pairs is not None
     if from_kind == OWN_KIND and not changes_file and not changes_evidence and config.encoding is None:
