@@ -80,6 +80,8 @@ def whole_words(words: Iterable[str]) -> str:
 
 def fold(text: str, *, is_cased: bool = False) -> str:
     """Return the text in composed letters without vowel signs, in small letters unless ``is_cased``."""
+    if text.isascii():
+        return text if is_cased else text.casefold()
     text = _UNWRITTEN.sub("", text.replace("’", "'").replace("İ", "i"))
     # In chunks: composing sorts runs of combining marks, in time quadratic in the run.
     text = "".join(unicodedata.normalize("NFKC", text[start : start + _CHUNK]) for start in range(0, len(text), _CHUNK))

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from steelyard.core.types import Case, Record
 from steelyard.responses.unfinished import open_blocks
 from steelyard.translation.damage_kinds import DamageFinding, finding
-from steelyard.translation.passages import Passage, PassagePair, passages
+from steelyard.translation.passages import Passage, PassagePair, passages, source_passages
 
 _FEWEST, _FEWEST_IN_BIN, _MOST_BINS = 20, 30, 6
 _FALLBACK_SPREAD, _FALLBACK_SHORT = 0.2, 2.2
@@ -73,7 +73,7 @@ def length_limits(pairs: Iterable[tuple[Case, Case]]) -> LengthLimits:
     ends = defaultdict[str, list[bool]](list)
     sentences = defaultdict[str, list[tuple[int, int]]](list)
     for cases in pairs:
-        for source, target in zip(*map(passages, cases), strict=False):
+        for source, target in zip(source_passages(cases[0]), passages(cases[1]), strict=False):
             name = _name(source, target)
             # A text that is the same in both languages, such as a program, says nothing of translations.
             if min(source.size, target.size) >= _FEWEST_LETTERS and source.prose != target.prose:
@@ -165,7 +165,8 @@ def check_end(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFi
     if not target.text.strip() or not source.text.strip():
         return
     tail = target.text.rstrip()[-40:]
-    if open_blocks(target.subject) > open_blocks(source.subject) or _open_at_end(target) > max(0, _open_at_end(source)):
+    counts = (lambda passage: open_blocks(passage.subject)), _open_at_end
+    if any((number := count(target)) and number > count(source) for count in counts):
         yield finding("truncated", pair, source.text.rstrip()[-40:], tail)
     elif usual.ends is not None and usual.ends < _ENDS_ALWAYS:
         return

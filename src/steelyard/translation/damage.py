@@ -16,7 +16,7 @@ from steelyard.translation.bench_lengths import (
 from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.negation import check_negation
 from steelyard.translation.numbers import check_numbers
-from steelyard.translation.passages import PassagePair, passages
+from steelyard.translation.passages import PassagePair, passages, source_passages
 from steelyard.translation.sentence_alignment import check_sentences
 from steelyard.translation.structure import check_code, check_equal, check_options, check_structure, check_swapped
 from steelyard.translation.wording import (
@@ -44,7 +44,7 @@ def find_damage(
         findings.append(
             DamageFinding(kind="responses", place="responses", before=", ".join(before), after=", ".join(after))
         )
-    pairs = [PassagePair(*each) for each in zip(passages(source), passages(target), strict=False)]
+    pairs = [PassagePair(*each) for each in zip(source_passages(source), passages(target), strict=False)]
     identified = languages if languages is not None else [None] * len(pairs)
     for pair, language in zip(pairs, identified, strict=False):
         findings += _check_text(pair, limits, language)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +13,7 @@ from steelyard.prompts.taxonomy import read_data
 WITHOUT_SPACES = {"zh", "ja", "ko", "th"}
 """Languages whose words are looked for within the text: without spaces, or with endings."""
 _PREFIX = 2
+_MOST_WORDS = 100_000
 
 
 class _Multipliers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,14 +82,23 @@ def numbers_in_words(words: list[str], text: str, language: str) -> Counter[str]
     for word, number in table.inside:
         numbers[number] += text.count(word)
     for word in words:
-        if beginnings := table.beginnings.get(word[:_PREFIX]):
-            # A word counts once for a number, also where two of its beginnings are in the table.
-            for number in {value for beginning, value in beginnings if word.startswith(beginning)}:
-                numbers[number] += 1
-        if word in table.whole:
-            numbers[table.whole[word]] += 1
+        for number in _numbers_of(word, language):
+            numbers[number] += 1
     # Counts of zero would be values that are present.
     return +numbers
+
+
+@lru_cache(_MOST_WORDS)
+def _numbers_of(word: str, language: str) -> tuple[str, ...]:
+    """Return the numbers that a word may stand for."""
+    table = number_words(language)
+    if table is None:
+        return ()
+    # A word counts once for a number, also where two of its beginnings are in the table.
+    beginnings = {
+        number for beginning, number in table.beginnings.get(word[:_PREFIX], ()) if word.startswith(beginning)
+    }
+    return (*beginnings, *([table.whole[word]] if word in table.whole else ()))
 
 
 @cache

@@ -9,15 +9,15 @@ without a table of words are not checked.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from steelyard.core.language_words import any_of, fold, language_words, whole_words
+from steelyard.core.language_words import SIGNS, any_of, fold, language_words, whole_words
 from steelyard.translation.bench_lengths import TranslationLengths
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.language_tables import WITHOUT_SPACES, damage_table
-from steelyard.translation.passages import PassagePair
+from steelyard.translation.passages import Passage, PassagePair
 from steelyard.translation.sentence_alignment import Bead, align_sentences
 
 
@@ -52,21 +52,26 @@ def negations(language: str) -> Negations | None:
         )
     if not proof:
         return None
-    bounded = any_of if language in WITHOUT_SPACES else whole_words
+    is_inside = language in WITHOUT_SPACES
+    start, end, bounded = ("", "", any_of) if is_inside else (f"(?<![{SIGNS}])", f"(?![{SIGNS}])", whole_words)
     # The first role that has a word takes it.
     roles = {"neutral": neutral, "idiom": idioms, "proof": proof, "concord": concord, "near": near}
-    groups = [f"(?P<{name}>{bounded(set(map(fold, words)))})" for name, words in roles.items() if words]
-    return Negations(re.compile("|".join(groups)), re.compile(bounded(set(map(fold, only)))) if only else None)
+    groups = [f"(?P<{name}>{any_of(set(map(fold, words)))}{end})" for name, words in roles.items() if words]
+    # The beginning of a word is looked for once, not once for each role.
+    first = {word[:1] for words in roles.values() for word in map(fold, words)}
+    start += "" if "*" in first else f"(?=[{re.escape(''.join(sorted(first)))}])"
+    pattern = re.compile(f"{start}(?:{'|'.join(groups)})")
+    return Negations(pattern, re.compile(bounded(set(map(fold, only)))) if only else None)
 
 
 class _Sentence(NamedTuple):
     text: str
+    folded: str
     proof: int
     near: int
     """The number of words such as "without"."""
     idioms: int
     concord: int
-    only: bool
     not_only: bool
 
     @property
@@ -81,6 +86,10 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
     if source_words is None or target_words is None or pair.source.code == pair.target.code:
         return
     source, target = pair.source.sentences, pair.target.sentences
+    if not any(each.proof for each in pair.source.once(_read_each)) and not any(
+        each.proof or each.not_only for each in pair.target.once(_read_each)
+    ):
+        return
     if len(source) != len(target):
         if not source or not target:
             return
@@ -88,14 +97,19 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
         beads = [bead for bead in beads if bead.source and bead.target] or [
             Bead(range(len(source)), range(len(target)))
         ]
-        source = tuple(" ".join(source[place] for place in bead.source) for bead in beads)
-        target = tuple(" ".join(target[place] for place in bead.target) for bead in beads)
-    pairs = list(zip(_read(source, source_words), _read(target, target_words), strict=True))
+    else:
+        beads = [Bead(range(place, place + 1), range(place, place + 1)) for place in range(len(source))]
+    pairs = [(_joined(pair.source, bead.source), _joined(pair.target, bead.target)) for bead in beads]
     for before, after in pairs:
         is_lost = before.proof and not after.proof and after.num_words <= before.near
         # An idiom of one language may be a negation in the other one.
         is_added = after.proof and not (before.proof or before.idioms) and after.near >= before.near + before.concord
-        is_reversed = before.only and not before.num_words and after.not_only
+        is_reversed = (
+            after.not_only
+            and not before.num_words
+            and source_words.only is not None
+            and source_words.only.search(before.folded) is not None
+        )
         if is_lost or is_added or is_reversed:
             yield finding("negation", pair, before.text, after.text)
             return
@@ -105,18 +119,30 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
         yield finding("negation", pair, before.text, after.text)
 
 
-def _read(sentences: Sequence[str], words: Negations) -> Iterator[_Sentence]:
-    for sentence in sentences:
-        text = f" {fold(sentence)} "
-        matches = list(words.roles.finditer(text))
-        roles = [match.lastgroup for match in matches]
-        yield _Sentence(
-            text=sentence,
-            proof=roles.count("proof"),
-            near=roles.count("near"),
-            idioms=roles.count("idiom"),
-            concord=roles.count("concord"),
-            only=words.only is not None and words.only.search(text) is not None,
-            not_only=words.only is not None
-            and any(words.only.search(f" {match[0].strip()} ") for match in matches if match.lastgroup == "idiom"),
-        )
+def _joined(passage: Passage, places: range) -> _Sentence:
+    """Return the negations of sentences that follow each other, as those of one sentence."""
+    if len(places) == 1:
+        return passage.once(_read_each)[places[0]]
+    return _read(" ".join(passage.sentences[place] for place in places), passage.code)
+
+
+def _read_each(passage: Passage) -> list[_Sentence]:
+    return [_read(sentence, passage.code) for sentence in passage.sentences]
+
+
+def _read(sentence: str, language: str) -> _Sentence:
+    words = negations(language)
+    assert words is not None, "languages without words are not read"
+    text = f" {fold(sentence)} "
+    matches = list(words.roles.finditer(text))
+    roles = [match.lastgroup for match in matches]
+    return _Sentence(
+        text=sentence,
+        folded=text,
+        proof=roles.count("proof"),
+        near=roles.count("near"),
+        idioms=roles.count("idiom"),
+        concord=roles.count("concord"),
+        not_only=words.only is not None
+        and any(words.only.search(f" {match[0].strip()} ") for match in matches if match.lastgroup == "idiom"),
+    )

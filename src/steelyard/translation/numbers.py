@@ -98,7 +98,7 @@ def plain_digits(text: str) -> str:
 
 def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find a number that the translation lost, added or changed."""
-    source, target = _numbers(pair.source), _numbers(pair.target)
+    source, target = pair.source.once(_numbers), pair.target.once(_numbers)
     is_matched = source.values.total() == target.values.total()
     missing = _unexplained(source, target, is_matched=is_matched)
     added = _unexplained(target, source, is_matched=is_matched)

@@ -75,8 +75,9 @@ def _language(code: str) -> _Numerals | None:
     between = f"(?: ?{join} ?|,? )?" if entry.fused else f",? (?:{join} )?"
     piece = word if entry.fused else f"{word}{edge}"
     end = f"(?:{any_of(map(fold, entry.ends.split()))})?" if entry.ends else ""
+    first = f"(?=[{re.escape(''.join(sorted({name[:1] for name in words})))}])"
     return _Numerals(
-        run=re.compile(f"{start}{piece}(?:{between}{piece}){{0,15}}+{end}{edge}"),
+        run=re.compile(f"{start}{first}{piece}(?:{between}{piece}){{0,15}}+{end}{edge}"),
         word=re.compile(f"{word}|{join}"),
         atoms={name: atom for name, atom in words.items() if not name.endswith("*")},
         beginnings=tuple((name[:-1], atom) for name, atom in words.items() if name.endswith("*")),

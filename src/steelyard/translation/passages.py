@@ -6,8 +6,9 @@ time linear in the length of the text.
 
 import re
 from collections import Counter
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, Response
 from steelyard.responses.subject import LETTER_WEIGHTS, Subject
 
+Reading = TypeVar("Reading")
 PROMPT = "prompt"
 """The place of the whole conversation that the responses answer."""
 _UNTRANSLATED_SIGNS = ("$", "\\", "://", "www.", "@", "<")
@@ -66,6 +68,8 @@ _ORDINALS = {"de", "hu", "fi", "et", "cs", "sk", "sl", "hr", "sr", "pl", "da", "
 _WIDE_ENDS = "。！？।॥"
 _UNSEGMENTED = {"th", "lo", "km", "my", "bo"}
 """Languages that are written without marks between sentences, or usually so."""
+_MOST_SOURCES, _LONGEST_SOURCE = 16_384, 20_000
+"""Texts of sources that are kept for their translations into other languages, and the characters of the longest."""
 
 
 class Passage:
@@ -75,8 +79,15 @@ class Passage:
         self.place = place
         self.text = text
         self.language = language_key(language or "")
+        self._readings: dict[Callable[[Passage], Any], Any] = {}
 
-    @property
+    def once(self, read: Callable[["Passage"], Reading]) -> Reading:
+        """Return what a function makes of the text, computed once: a source has many translations."""
+        if read not in self._readings:
+            self._readings[read] = read(self)
+        return self._readings[read]
+
+    @cached_property
     def code(self) -> str:
         """The language without its script: ``zh`` for Traditional Chinese."""
         return language_part(self.language)
@@ -175,6 +186,15 @@ class Passage:
             return is_item or (self.code in _ORDINALS and len(figures[0]) <= 3 and figures[0] != "0.")
         return False
 
+    @cached_property
+    def sentence_sizes(self) -> tuple[float, ...]:
+        """The length of each sentence in Latin letters."""
+        weights = LETTER_WEIGHTS[script_codes("".join(self.sentences))]
+        # Weights are halves, so that their sums are exact in any order.
+        totals = np.concatenate(([0.0], weights.cumsum()))
+        ends = np.cumsum([0, *map(len, self.sentences)])
+        return tuple(np.diff(totals[ends]).tolist())
+
     @property
     def is_segmented(self) -> bool:
         """Whether the language has marks between sentences."""
@@ -209,6 +229,17 @@ def passages(case: Case) -> tuple[Passage, ...]:
     language = case.prompt.language
     prompt = Passage(PROMPT, prompt_text(case), language)
     return (prompt, *(Passage(f"response {each.id}", response_text(each), language) for each in case.responses))
+
+
+def source_passages(case: Case) -> tuple[Passage, ...]:
+    """Return the texts of a source as `passages` does, with what was read of them for another language."""
+    return tuple(
+        each if len(each.text) > _LONGEST_SOURCE else _kept_source(each.place, each.text, each.language)
+        for each in passages(case)
+    )
+
+
+_kept_source = lru_cache(_MOST_SOURCES)(Passage)
 
 
 def is_code_line(line: str) -> bool:

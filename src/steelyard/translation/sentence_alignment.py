@@ -7,14 +7,15 @@ words that are the same in both (Simard, Foster and Isabelle, 1992).
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
-from math import exp, log
+from math import exp, inf, log
 from typing import NamedTuple
 
 from steelyard.translation.bench_lengths import TranslationLengths
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.numbers import plain_digits
-from steelyard.translation.passages import PassagePair, letter_size
+from steelyard.translation.passages import Passage, PassagePair, letter_size
 
 _MISSING, _ADDED = 3.0, 4.0
 """Cost of a sentence without a translation and of an added one, in half squared spreads."""
@@ -27,6 +28,8 @@ _MOST_ANCHORS = 16
 """Numbers and names of a sentence that are compared: longer sentences have enough of them."""
 _BAND, _LONGEST_SPAN = 6, 3
 _MOST_SENTENCES = 300
+_LEAST_ROOM, _ROUNDING = 4, 1e-9
+"""Cost above the least possible one within which alignments are looked for first, in texts of few sentences."""
 _SHORTEST_SENTENCE = 8.0
 _LEAST_DEVIATION, _RARE = 0.3, 2.0
 """Spreads by which a text with fewer sentences is shorter than usual, unless the bench rarely joins any."""
@@ -79,71 +82,107 @@ def _join_cost(usual: TranslationLengths) -> float:
     return _JOINED if usual.joined is None else max(-log(max(usual.joined, exp(-_RAREST))), _JOINED)
 
 
+@lru_cache(1)
 def align_sentences(pair: PassagePair, usual: TranslationLengths) -> list[Bead]:
-    """Return the alignment of sentences of least cost, of the first 300 of each text."""
-    before = [letter_size(each) + 1 for each in pair.source.sentences[:_MOST_SENTENCES]]
-    after = [(letter_size(each) + 1) / exp(usual.log_ratio) for each in pair.target.sentences[:_MOST_SENTENCES]]
-    left, right, known = _anchors(pair)
-    rows, columns = len(before), len(after)
-    joined = _join_cost(usual)
-    beads = (
-        (1, 1, 0.0),
-        (1, 2, _JOINED),
-        (2, 1, joined),
-        (1, 3, 1 + 2 * _JOINED),
-        (3, 1, 1 + 2 * joined),
-        (2, 2, joined + _JOINED),
-        (1, 0, _MISSING),
-        (0, 1, _ADDED),
-    )
-    width = _BAND + abs(rows - columns)
-    # Spans of one to three sentences are parts of many beads: their lengths and anchors are computed once.
-    ours, theirs = _spans(before, left), _spans(after, right)
-    spreads = {key: usual.spread_at(span.size) for key, span in ours.items()}
-    costs: dict[tuple[int, int], tuple[float, int, int]] = {(0, 0): (0.0, 0, 0)}
-    for row in range(rows + 1):
-        center = row * columns // max(rows, 1)
-        for column in range(max(0, center - width), min(columns, center + width) + 1):
-            best = costs.get((row, column))
-            for down, over, extra in beads:
-                previous = costs.get((row - down, column - over))
-                # No part of a cost is negative.
-                if previous is None or (best is not None and previous[0] + extra >= best[0]):
-                    continue
-                cost = previous[0] + extra
-                source, target = ours[row, down], theirs[column, over]
-                if down and over:
-                    # Half the squared deviation of the length of some sentences from that of others.
-                    cost += (log(target.size / source.size) / spreads[row, down]) ** 2 / 2
-                if best is not None and cost >= best[0]:
-                    continue
-                # What the other text has nowhere makes its own sentence no less likely to be missing.
-                unshared = source.anchors ^ target.anchors
-                if not (down and over):
-                    unshared &= known
-                cost += _UNSHARED * min(len(unshared), _MOST_UNSHARED)
-                if best is None or cost < best[0]:
-                    best = (cost, down, over)
-            if best is not None:
-                costs[row, column] = best
-    return _trace(costs, rows, columns)
+    """Return the alignment of sentences of least cost, of the first 300 of each text.
+
+    It is kept for the next call: the checks of sentences and of negations align the same texts one after the other.
+    """
+    grid = _Grid(pair, usual)
+    room = float(max(grid.rows, grid.columns, _LEAST_ROOM))
+    while (ways := grid.ways_within(grid.least(grid.rows - grid.columns) + room)) is None:
+        room *= 2
+    beads: list[Bead] = []
+    row, column = grid.rows, grid.columns
+    while row or column:
+        down, right, _ = grid.beads[ways[row][column]]
+        beads.append(Bead(range(row - down, row), range(column - right, column)))
+        row, column = row - down, column - right
+    return beads[::-1]
 
 
-def _spans(sizes: list[float], anchors: list[frozenset[str]]) -> dict[tuple[int, int], _Span]:
+class _Grid:
+    """The sentences of two texts, and what it costs to align the first ones of both."""
+
+    def __init__(self, pair: PassagePair, usual: TranslationLengths) -> None:
+        self._joined = joined = _join_cost(usual)
+        self.beads = (
+            (1, 1, 0.0),
+            (1, 2, _JOINED),
+            (2, 1, joined),
+            (1, 3, 1 + 2 * _JOINED),
+            (3, 1, 1 + 2 * joined),
+            (2, 2, joined + _JOINED),
+            (1, 0, _MISSING),
+            (0, 1, _ADDED),
+        )
+        before = [size + 1 for size in pair.source.sentence_sizes[:_MOST_SENTENCES]]
+        after = [(size + 1) / exp(usual.log_ratio) for size in pair.target.sentence_sizes[:_MOST_SENTENCES]]
+        left, right, self._known = _anchors(pair)
+        self.rows, self.columns = len(before), len(after)
+        # Spans of one to three sentences are parts of many beads: their lengths and anchors are computed once.
+        self._ours, self._theirs = _spans(before, left), _spans(after, right)
+        self._spreads = [[usual.spread_at(span.size) for span in spans] for spans in self._ours]
+
+    def least(self, more: int) -> float:
+        """Return the least cost of so many more sentences of the source: of joining or dividing them, or of missing."""
+        return more * min(self._joined, _MISSING) if more > 0 else -more * _JOINED
+
+    def ways_within(self, limit: float) -> list[list[int]] | None:
+        """Return the last bead of the best way to align the first sentences of both texts, as its place in ``beads``.
+
+        Null where all costs more than ``limit``: what cannot be a part of an alignment within it is left out. Of equal
+        costs the first bead's counts.
+        """
+        rows, columns = self.rows, self.columns
+        width = _BAND + abs(rows - columns)
+        costs = [[inf] * (columns + 1) for _ in range(rows + 1)]
+        ways = [[len(self.beads)] * (columns + 1) for _ in range(rows + 1)]
+        # By the number of sentences of the source less that of the translation, which is negative for some places.
+        shifts = [*range(rows + 1), *range(-columns, 0)]
+        most = [limit + _ROUNDING - self.least(rows - columns - shift) for shift in shifts]
+        costs[0][0] = 0.0
+        for row in range(rows + 1):
+            center = row * columns // max(rows, 1)
+            for column in range(max(0, center - width), min(columns, center + width) + 1):
+                if (before := costs[row][column]) == inf:
+                    continue
+                for way, (down, over, extra) in enumerate(self.beads):
+                    end, other = row + down, column + over
+                    # No part of a cost is negative.
+                    cost = before + extra
+                    if end > rows or other > columns or cost > most[end - other] or cost > costs[end][other]:
+                        continue
+                    cost = self._add(cost, end, other, down, over)
+                    if cost <= most[end - other] and (cost, way) < (costs[end][other], ways[end][other]):
+                        costs[end][other], ways[end][other] = cost, way
+        return None if costs[rows][columns] == inf else ways
+
+    def _add(self, cost: float, end: int, other: int, down: int, over: int) -> float:
+        """Return a cost with that of a bead, by its ends and its numbers of sentences."""
+        source, target = self._ours[end][down], self._theirs[other][over]
+        if down and over:
+            # Half the squared deviation of the length of some sentences from that of others.
+            cost += (log(target.size / source.size) / self._spreads[end][down]) ** 2 / 2
+        if source.anchors or target.anchors:
+            # What the other text has nowhere makes its own sentence no less likely to be missing.
+            unshared = source.anchors ^ target.anchors
+            cost += _UNSHARED * min(len(unshared if down and over else unshared & self._known), _MOST_UNSHARED)
+        return cost
+
+
+def _spans(sizes: list[float], anchors: list[frozenset[str]]) -> list[list[_Span]]:
     """Return the spans of up to three sentences, by the place behind the last one and their number."""
-    return {
-        (end, number): _Span(sum(sizes[end - number : end]), frozenset[str]().union(*anchors[end - number : end]))
-        for end in range(len(sizes) + 1)
-        for number in range(min(end, _LONGEST_SPAN) + 1)
-    }
+    spans = [[_Span(0.0, frozenset())]]
+    for size, each in zip(sizes, anchors, strict=True):
+        longer = [_Span(span.size + size, span.anchors | each) for span in spans[-1][:_LONGEST_SPAN]]
+        spans.append([spans[0][0], *longer])
+    return spans
 
 
 def _anchors(pair: PassagePair) -> tuple[list[frozenset[str]], list[frozenset[str]], frozenset[str]]:
     """Return the numbers of each sentence with the words that are in both texts, and all that both texts have."""
-    tokens = [
-        [tuple(dict.fromkeys(_ANCHOR.findall(plain_digits(sentence)))) for sentence in each.sentences[:_MOST_SENTENCES]]
-        for each in pair
-    ]
+    tokens = [each.once(_tokens) for each in pair]
     ours, theirs = (frozenset().union(*each) for each in tokens)
     known = ours & theirs
     left, right = (
@@ -156,11 +195,7 @@ def _anchors(pair: PassagePair) -> tuple[list[frozenset[str]], list[frozenset[st
     return left, right, known
 
 
-def _trace(costs: dict[tuple[int, int], tuple[float, int, int]], row: int, column: int) -> list[Bead]:
-    """Return the beads of the cheapest path to a cell, in order."""
-    beads: list[Bead] = []
-    while (row or column) and (row, column) in costs:
-        _, down, right = costs[row, column]
-        beads.append(Bead(range(row - down, row), range(column - right, column)))
-        row, column = row - down, column - right
-    return beads[::-1]
+def _tokens(passage: Passage) -> list[tuple[str, ...]]:
+    """Return the numbers and the words in Latin letters of each sentence."""
+    few = passage.sentences[:_MOST_SENTENCES]
+    return [tuple(dict.fromkeys(_ANCHOR.findall(plain_digits(sentence)))) for sentence in few]

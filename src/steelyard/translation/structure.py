@@ -7,9 +7,10 @@ since translators translate comments and messages. All else in it, indentation i
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from math import log
 
-from steelyard.core.text import normal_form
+from steelyard.core.text import is_same_text, normal_form
 from steelyard.translation.bench_lengths import TranslationLengths
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.passages import Passage, PassagePair
@@ -165,23 +166,26 @@ _MOST_RESPONSES = 12
 
 def check_equal(pairs: Sequence[PassagePair]) -> Iterator[DamageFinding]:
     """Find responses that are equal in the translation and differ in the source."""
-    forms = [(normal_form(pair.source.text), normal_form(pair.target.text)) for pair in pairs]
+    texts = [pair.target.text for pair in pairs]
+    if len(texts) <= _MOST_RESPONSES and not any(is_same_text(*both) for both in combinations(texts, 2)):
+        return
     first_by_form: dict[str, int] = {}
-    for place, (before, after) in enumerate(forms):
+    for place, pair in enumerate(pairs):
+        after = normal_form(pair.target.text)
         first = first_by_form.setdefault(after, place)
-        if after and first != place and forms[first][0] != before:
+        if after and first != place and normal_form(pairs[first].source.text) != normal_form(pair.source.text):
             yield DamageFinding(
                 kind="equal_responses",
                 place="responses",
-                before=f"{pairs[first].target.place}, {pairs[place].target.place}",
-                after=finding("equal_responses", pairs[place], "", pairs[place].target.text).after,
+                before=f"{pairs[first].target.place}, {pair.target.place}",
+                after=finding("equal_responses", pair, "", pair.target.text).after,
             )
 
 
 def check_swapped(pairs: Sequence[PassagePair], usual: TranslationLengths) -> Iterator[DamageFinding]:
     """Find two responses whose translations fit better the other way round, where the difference is decisive."""
     few = pairs[:_MOST_RESPONSES]
-    traits = [(_traits(pair.source), _traits(pair.target)) for pair in few]
+    traits = [(pair.source.once(_traits), pair.target.once(_traits)) for pair in few]
     for first in range(len(few)):
         for second in range(first + 1, len(few)):
             if few[first].source.text == few[second].source.text:

@@ -6,6 +6,8 @@ caller has it (`target_languages`); without it a text in another language of the
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from sys import intern
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.core.languages import script_code
 from steelyard.core.scripts import SCRIPTS, scripts_of
-from steelyard.core.text import normal_form
+from steelyard.core.text import is_same_text
 from steelyard.core.types import Case
 from steelyard.prompts.languages import chinese_script, identify
 from steelyard.responses.faults import repeated_lines, template_leftovers, window_hashes
@@ -81,7 +83,7 @@ def check_language(pair: PassagePair, identified: TargetLanguage | None) -> Iter
     if system is None or target.size < _FEWEST_LETTERS or not _is_prose(target):
         return
     share = sum(target.scripts[name] * LETTER_WEIGHTS[SCRIPTS.index(name)] for name in scripts_of(system)) / target.size
-    is_copied = not _are_alike(source.code, target.code) and normal_form(source.prose) == normal_form(target.prose)
+    is_copied = not _are_alike(source.code, target.code) and is_same_text(source.prose, target.prose)
     is_same = identified is not None and identified.language == target.code
     if is_copied or (share < _LEAST_SHARE and not (is_same and share > _LEAST_SHARE / 4)) or _has_no_kana(target):
         kind = "wrong_script" if is_same and not is_copied else "wrong_language"
@@ -96,7 +98,8 @@ def check_language(pair: PassagePair, identified: TargetLanguage | None) -> Iter
 def _is_prose(passage: Passage) -> bool:
     """Return whether a text has words that are not names: two in small letters, or in letters without case."""
     words = _WORD.findall(passage.prose[:_BEGINNING])
-    return sum(word[0].islower() or (not word.isupper() and not word.istitle()) for word in words) >= min(2, len(words))
+    small = (word for word in words if word[0].islower() or (not word.isupper() and not word.istitle()))
+    return len(list(islice(small, 2))) >= min(2, len(words))
 
 
 def _are_alike(first: str, second: str) -> bool:
@@ -141,7 +144,7 @@ def check_untranslated(pair: PassagePair) -> Iterator[DamageFinding]:
     source, target = pair
     if not target.code or _are_alike(source.code, target.code):
         return
-    if normal_form(source.prose) == normal_form(target.prose):
+    if is_same_text(source.prose, target.prose):
         return
     run = _kept_signs(pair) if source.code in ("zh", "ja") else _kept_words(pair)
     if run:
@@ -150,13 +153,17 @@ def check_untranslated(pair: PassagePair) -> Iterator[DamageFinding]:
 
 def _kept_words(pair: PassagePair) -> str:
     source, target = pair
-    folded = _TOKEN.findall(_QUOTED.sub(" 0 ", source.prose).casefold())
-    known = set(zip(folded, folded[1:], folded[2:], strict=False))
     is_latin = target.scripts["Latin"] > sum(target.scripts.values()) / 2 and script_code(target.language) == "Latn"
     fewest = _FEWEST_WORDS if is_latin else _RUN
     text = _QUOTED.sub(" 0 ", target.prose)
     matches = list(_TOKEN.finditer(text))
     words = [match[0].casefold() for match in matches]
+    shared = source.once(_vocabulary)
+    are_shared = [word in shared for word in words]
+    if not any(map(all, zip(are_shared, are_shared[1:], are_shared[2:], strict=False))):
+        return ""
+    folded = _folded_words(source)
+    known = set(zip(folded, folded[1:], folded[2:], strict=False))
     best, start = "", None
     for place in range(len(words) + 1):
         if place + _RUN <= len(words) and tuple(words[place : place + _RUN]) in known:
@@ -181,6 +188,15 @@ def _kept_words(pair: PassagePair) -> str:
         ):
             best = words_of_run
     return best
+
+
+def _vocabulary(source: Passage) -> frozenset[str]:
+    """Return the words of a source, shared in memory with those of other sources."""
+    return frozenset(map(intern, _folded_words(source)))
+
+
+def _folded_words(source: Passage) -> list[str]:
+    return _TOKEN.findall(_QUOTED.sub(" 0 ", source.prose).casefold())
 
 
 def _kept_signs(pair: PassagePair) -> str:
@@ -211,9 +227,11 @@ def check_repeated(pair: PassagePair) -> Iterator[DamageFinding]:
         yield finding("repeated", pair, "", loop)
         return
     size = _DENSE_WINDOW if target.subject.is_dense else _WINDOW
-    before, after = (_repeated_share(each.subject.points, size) for each in pair)
-    lines_before, lines_after = (repeated_lines(each.subject) for each in pair)
-    if max(after - before, lines_after - lines_before) > _MORE_REPEATED:
+    measures = (
+        lambda passage: _repeated_share(passage.subject.points, size),
+        lambda passage: repeated_lines(passage.subject),
+    )
+    if any((after := share(target)) > _MORE_REPEATED and after - share(source) > _MORE_REPEATED for share in measures):
         yield finding("repeated", pair, "", target.text[-200:])
 
 
@@ -232,10 +250,12 @@ def _loop(passage: Passage) -> str:
         if first == second == third:
             return first
     words = passage.prose.split()
-    codes: dict[str, int] = {}
-    coded = np.fromiter((codes.setdefault(word, len(codes)) for word in words), dtype=np.int64, count=len(words))
+    # Words of one hash are compared below.
+    coded = np.fromiter(map(hash, words), dtype=np.int64, count=len(words))
     for width in range(1, 9):
-        if np.count_nonzero(coded[width:] == coded[:-width]) < 3 * width:
+        is_same = coded[width:] == coded[:-width]
+        # Common words stand at most distances now and then.
+        if np.count_nonzero(is_same) < 3 * width or b"\1" * 3 * width not in is_same.tobytes():
             continue
         same = 0
         for place in range(width, len(words)):
@@ -250,7 +270,7 @@ def _loop(passage: Passage) -> str:
 def check_leftovers(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find marks of templates, and a translator's opening or refusal, which the source has not."""
     source, target = pair
-    if template_leftovers(target.subject) > template_leftovers(source.subject):
+    if (number := template_leftovers(target.subject)) and number > template_leftovers(source.subject):
         yield finding("leftover", pair, "", _leftover_excerpt(source.text, target.text))
         return
     for pattern in translator_phrases():
