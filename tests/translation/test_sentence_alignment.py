@@ -1,6 +1,8 @@
 """Where sentences end, which of them are translations of each other, and which are missing."""
 
 import time
+from functools import cache
+from math import inf, log
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +89,67 @@ def test_beads_cover_every_sentence_of_both_texts_once_in_order(source, target):
     beads = align_sentences(pair, RARELY_JOINED)
     assert [place for each in beads for place in each.source] == list(range(len(pair.source.sentences)))
     assert [place for each in beads for place in each.target] == list(range(len(pair.target.sentences)))
+
+
+SIZES = (4, 9, 20, 45, 90)
+STEPS = {
+    (1, 1): 0.0,
+    (1, 2): 1.0,
+    (2, 1): -log(0.3),
+    (1, 3): 3.0,
+    (3, 1): 1 - 2 * log(0.3),
+    (2, 2): 1 - log(0.3),
+    (1, 0): 3.0,
+    (0, 1): 4.0,
+}
+"""The kinds of beads where three in ten sentences are joined, with what each costs beside its lengths."""
+
+
+def bead_cost(before: list[int], after: list[int]) -> float:
+    """The cost of sentences of so many letters that are each other's translation, by the formula of the module."""
+    cost = STEPS[len(before), len(after)]
+    if before and after:
+        sizes = sum(each + 1 for each in before), sum(each + 1 for each in after)
+        cost += log(sizes[1] / sizes[0]) ** 2 / (0.3**2 + 2.0**2 / sizes[0]) / 2
+    return cost
+
+
+@given(
+    st.lists(st.sampled_from(SIZES), min_size=1, max_size=6), st.lists(st.sampled_from(SIZES), min_size=1, max_size=6)
+)
+def test_no_other_alignment_of_sentences_costs_less(before, after):
+    @cache
+    def least(row: int, column: int) -> float:
+        if (row, column) == (0, 0):
+            return 0.0
+        ways = [(row - down, column - over) for down, over in STEPS if down <= row and over <= column]
+        return min((least(up, left) + bead_cost(before[up:row], after[left:column]) for up, left in ways), default=inf)
+
+    # Letters that are no anchors: no word is in both texts.
+    source = " ".join("A" + "b" * (size - 1) + "." for size in before)
+    target = " ".join("Ж" + "д" * (size - 1) + "." for size in after)
+    beads = align_sentences(passage_pair(source, target, "ru"), OFTEN_JOINED)
+    costs = [bead_cost([before[i] for i in each.source], [after[i] for i in each.target]) for each in beads]
+    assert abs(sum(costs) - least(len(before), len(after))) < 1e-9
+
+
+@each(
+    ("language", "joined", "statement"),
+    [
+        (
+            "de",
+            "Ich bin die Treppe hinuntergefallen, was soll ich denn jetzt nur tun?",
+            "Ich bin die Treppe hinuntergefallen.",
+        ),
+        ("ko", "나 방금 계단에서 넘어졌는데 이제 어떻게 해야 할지 생각나는 거 있어?", "나 방금 계단에서 넘어졌어."),
+        ("ar", "لقد سقطت للتو من على الدرج، فهل لديكم أي نصيحة لي الآن؟", "لقد سقطت للتو من على الدرج."),
+    ],
+)
+def test_a_text_that_ends_as_a_question_has_not_lost_its_last_question(language, joined, statement):
+    source = "I have just fallen down the stairs. Any advice for me now?"
+    usual = replace(RARELY_JOINED, joined=0.03)
+    assert list(check_sentences(passage_pair(source, joined, language), usual)) == []
+    assert len(list(check_sentences(passage_pair(source, statement, language), usual))) == 1
 
 
 @each("piece", ["a. ", "1. ", "1", "word7 8 ", "A7. ", ". "])

@@ -26,6 +26,8 @@ _FEWEST_SENTENCES = 50
 _MOST_OFF, _LEAST_RATIO = 4.0, log(1.6)
 _ENDS_ALWAYS = 0.97
 """Share of texts with a final mark from which a missing one is a finding."""
+_ENDS_USUALLY, _LEAST_SHORT = 0.99, 0.8
+"""Share below which the text has to be shorter than usual, too, and by how many spreads."""
 _FINAL = ".!?。！？…؟۔।॥։።။"
 _AFTER_FINAL = "\"'”’“‘」』）)】]》»«›‹*_~` \n\t"
 
@@ -176,6 +178,11 @@ def check_end(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFi
         and not ends_with_mark(target.text)
         # A list may follow.
         and not tail.endswith((":", "\uff1a"))
+        and (
+            usual.ends is None
+            or usual.ends >= _ENDS_USUALLY
+            or usual.deviation(max(source.size, 1.0), max(target.size, 1.0)) < -_LEAST_SHORT
+        )
     ):
         yield finding("truncated", pair, source.text.rstrip()[-40:], tail)
 

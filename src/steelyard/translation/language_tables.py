@@ -12,6 +12,8 @@ from steelyard.prompts.taxonomy import read_data
 
 WITHOUT_SPACES = {"zh", "ja", "ko", "th"}
 """Languages whose words are looked for within the text: without spaces, or with endings."""
+SCALES = {"천": 1e3, "千": 1e3, "만": 1e4, "万": 1e4, "萬": 1e4, "억": 1e8, "亿": 1e8, "億": 1e8}
+"""Signs between a number and its currency that multiply it."""
 _PREFIX = 2
 _MOST_WORDS = 100_000
 
@@ -39,6 +41,7 @@ class DamageTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     neutral: dict[str, str]
     idioms: dict[str, str]
     only: dict[str, str]
+    currencies: dict[str, str]
 
 
 @cache
@@ -117,6 +120,37 @@ def multiplier_pattern() -> re.Pattern[str]:
     """Return the pattern of a word or sign that multiplies the number before it."""
     table = damage_table().multipliers
     return re.compile(rf"\s{{0,2}}(?:[{table.inside}]|{any_of(map(fold, table.words.split()))}(?!\w))", re.IGNORECASE)
+
+
+class Currencies(NamedTuple):
+    """The currencies of the table: the units of each that a dollar is worth, and patterns around a number.
+
+    Each pattern has a group for each currency, named by its code; that after a number also ``scale``.
+    """
+
+    rates: dict[str, float]
+    before: re.Pattern[str]
+    after: re.Pattern[str]
+
+
+@cache
+def currencies() -> Currencies:
+    """Return the currencies, for folded texts."""
+    rates, groups = dict[str, float](), list[str]()
+    for code, entry in damage_table().currencies.items():
+        rate, _, words = entry.partition(":")
+        rates[code] = float(rate)
+        # Endings follow words of Korean, and the next word those of languages without spaces.
+        folded = [fold(word.replace("_", " ")) for word in words.split()]
+        spaced, others = ([word for word in folded if word.isascii() is is_ascii] for is_ascii in (True, False))
+        ends = [f"{any_of(spaced)}(?![a-z])", *([any_of(others)] if others else [])]
+        groups.append(f"(?P<{code}>{'|'.join(ends)})")
+    word = "|".join(groups)
+    return Currencies(
+        rates,
+        re.compile(rf"(?<![a-z])(?:{word})\s?\Z"),
+        re.compile(rf"\s?(?P<scale>[{''.join(SCALES)}]?)\s?(?:{word})"),
+    )
 
 
 @cache

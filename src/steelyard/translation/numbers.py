@@ -17,7 +17,13 @@ from msgspec.structs import replace
 
 from steelyard.core.language_words import SIGNS, fold
 from steelyard.translation.damage_kinds import DamageFinding, MarkedSentence, finding
-from steelyard.translation.language_tables import month_pattern, multiplier_pattern, numbers_in_words
+from steelyard.translation.language_tables import (
+    SCALES,
+    currencies,
+    month_pattern,
+    multiplier_pattern,
+    numbers_in_words,
+)
 from steelyard.translation.numerals import numerals
 from steelyard.translation.passages import Passage, PassagePair
 
@@ -54,6 +60,10 @@ _UNITS = {
 """Units of English texts, with the factors by which translators turn their numbers into metric ones."""
 _UNIT = re.compile("|".join(rf"(\b(?:{words})\b)" for words in _UNITS))
 _ROUNDED = 0.03
+_CONVERTED = 3.0
+"""How many times as much a sum may be worth after conversion: rates change over the years, and sums are rounded."""
+_BESIDE = 12
+"""Characters before a number in which the name of its currency ends."""
 _SMALL = 12.0
 _BUDDHIST_ERA = 543
 """Years between the calendar of Thailand and the common one."""
@@ -74,6 +84,8 @@ class _Numbers(NamedTuple):
     """Numbers above ten that are words, where the language's compounds are read."""
     in_names: set[str]
     """Numbers that are parts of names: COVID-19."""
+    sums: dict[str, tuple[str, float]]
+    """Sums of money, by the value of the number: the currency, and what it is worth in dollars, about."""
     factors: tuple[float, ...]
     """Those of the units in the text."""
     has_words: bool
@@ -112,6 +124,8 @@ def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
             {value for value in missing if not any(_is_same(value, other, source, target) for other in others[0])},
             {value for value in added if not any(_is_same(other, value, source, target) for other in others[1])},
         )
+        missing = {value for value in missing if not _is_converted(value, source, target)}
+        added = {value for value in added if not _is_converted(value, target, source)}
     changed = source.compounds - target.words.keys() - target.values.keys()
     others = target.compounds - source.words.keys() - source.values.keys()
     if changed and others:
@@ -203,6 +217,17 @@ def _is_same(value: str, other: str, source: _Numbers, target: _Numbers) -> bool
     return min(len(value), len(other)) <= 2 and apart == 12 and max(int(value), int(other)) <= 24
 
 
+def _is_converted(value: str, ours: _Numbers, theirs: _Numbers) -> bool:
+    """Return whether a sum of money is worth about as much as one of the other text in another currency."""
+    if value not in ours.sums:
+        return False
+    currency, worth = ours.sums[value]
+    return any(
+        other != currency and worth <= _CONVERTED * other_worth and other_worth <= _CONVERTED * worth
+        for other, other_worth in theirs.sums.values()
+    )
+
+
 def _has_month(pair: PassagePair, *, is_matched: bool) -> bool:
     """Return whether a month may be a name in one text and a numeral in the other one."""
     texts = pair.source.prose, pair.target.prose
@@ -217,6 +242,7 @@ def _numbers(passage: Passage) -> _Numbers:
     text = _ITEM.sub(lambda match: " " * len(match[0]), plain_digits(passage.prose))
     values, multiplied, in_names = Counter[str](), set[str](), set[str]()
     places: dict[str, list[tuple[int, int]]] = {}
+    sums: dict[str, tuple[str, float]] = {}
     for match in _NUMBER.finditer(text):
         is_time = _TIME.match(text, match.end()) is not None
         numbers = [_canonical(each) for each in (_PIECE.findall(match[0]) if is_time else _values(match[0]))]
@@ -225,6 +251,8 @@ def _numbers(passage: Passage) -> _Numbers:
         values.update(numbers)
         for number in numbers:
             places.setdefault(number, []).append(match.span())
+        if len(numbers) == 1 and (money := _currency(text, *match.span())) is not None:
+            sums[numbers[0]] = (money[0], float(numbers[0]) * money[1])
         if multiplier_pattern().match(text, match.end()):
             multiplied.update(numbers)
     folded = fold(text)
@@ -244,7 +272,17 @@ def _numbers(passage: Passage) -> _Numbers:
     words.update(str(_roman(match[0])) for match in _ROMAN.finditer(text))
     units = {match.lastindex or 0 for match in _UNIT.finditer(folded)} if language == "en" else ()
     factors = tuple(factor for unit in units for factor in list(_UNITS.values())[unit - 1])
-    return _Numbers(values, places, multiplied, words, compounds, in_names, factors, has_words)
+    return _Numbers(values, places, multiplied, words, compounds, in_names, sums, factors, has_words)
+
+
+def _currency(text: str, start: int, end: int) -> tuple[str, float] | None:
+    """Return the currency of a number at a place, and what one of its units is worth; null for no sum of money."""
+    table = currencies()
+    after = table.after.match(fold(text[end : end + 2 * _BESIDE]))
+    if after is not None and after.lastgroup is not None:
+        return after.lastgroup, SCALES.get(after["scale"], 1.0) / table.rates[after.lastgroup]
+    before = table.before.search(fold(text[max(0, start - _BESIDE) : start]))
+    return (before.lastgroup, 1 / table.rates[before.lastgroup]) if before is not None and before.lastgroup else None
 
 
 def _values(number: str) -> list[str]:

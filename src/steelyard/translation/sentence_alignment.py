@@ -2,7 +2,7 @@
 
 Sentences are aligned as Gale and Church (1993) do it. Differs from: the spread of lengths and the rate of joined
 sentences are those of the bench, and what both texts share beside their lengths counts, too: numbers, names and other
-words that are the same in both (Simard, Foster and Isabelle, 1992).
+words that are the same in both (Simard, Foster and Isabelle, 1992), and marks of questions.
 """
 
 import re
@@ -24,6 +24,9 @@ _JOINED, _RAREST = 1.0, 8.0
 _UNSHARED, _MOST_UNSHARED = 1.0, 2
 """Cost of a number or name that only one side of a bead has, and how many of them count."""
 _ANCHOR = re.compile(r"\d+|[A-Za-z_]\w{3,}")
+_MARKS = {"?": "?", "？": "?", "؟": "?", ":": ":", "：": ":"}
+"""Final marks that translators keep: a text that ends as a question has not lost its last sentence, if that was one."""
+_CLOSING = " \"'”’»)]*_`"
 _MOST_ANCHORS = 16
 """Numbers and names of a sentence that are compared: longer sentences have enough of them."""
 _BAND, _LONGEST_SPAN = 6, 3
@@ -187,7 +190,9 @@ def _anchors(pair: PassagePair) -> tuple[list[frozenset[str]], list[frozenset[st
     known = ours & theirs
     left, right = (
         [
-            frozenset(islice((token for token in tokens if token in known or token.isdecimal()), _MOST_ANCHORS))
+            frozenset(
+                islice((token for token in tokens if token in known or not token[0].isidentifier()), _MOST_ANCHORS)
+            )
             for tokens in each
         ]
         for each in tokens
@@ -196,6 +201,10 @@ def _anchors(pair: PassagePair) -> tuple[list[frozenset[str]], list[frozenset[st
 
 
 def _tokens(passage: Passage) -> list[tuple[str, ...]]:
-    """Return the numbers and the words in Latin letters of each sentence."""
+    """Return the final mark of each sentence, its numbers, and its words in Latin letters."""
     few = passage.sentences[:_MOST_SENTENCES]
-    return [tuple(dict.fromkeys(_ANCHOR.findall(plain_digits(sentence)))) for sentence in few]
+    marks = [_MARKS.get(each.rstrip(_CLOSING)[-1:]) for each in few]
+    return [
+        (*([mark] if mark else []), *dict.fromkeys(_ANCHOR.findall(plain_digits(each))))
+        for mark, each in zip(marks, few, strict=True)
+    ]
