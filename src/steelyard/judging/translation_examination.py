@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -19,13 +19,20 @@ from steelyard.judging.translation_summary import TranslationCounter
 from steelyard.translation.bench_lengths import LengthLimits
 from steelyard.translation.damage import find_damage
 from steelyard.translation.damage_kinds import DamageFinding
-from steelyard.translation.meaning import MeaningCheck
 from steelyard.translation.wording import target_languages
 
 _CASES_AT_ONCE = 64
 _WORTH_PROCESSES = 2000
 """Pairs from which processes, which take seconds to start, are faster."""
 _decoder = msgspec.json.Decoder(Case)
+
+
+class BenchCheck(Protocol):
+    """What reads all pairs of a bench before it finds damage in any."""
+
+    def findings(self, number: int, source: Case, target: Case) -> Iterable[DamageFinding]:
+        """Return the faults of the pair that was read as this one, from 0."""
+        ...
 
 
 class ExaminedPair(NamedTuple):
@@ -39,14 +46,14 @@ class ExaminedPair(NamedTuple):
 def examine_pairs(
     pairs: Iterable[CheckedPair],
     limits: LengthLimits,
-    check: MeaningCheck | None,
+    checks: Sequence[BenchCheck],
     counter: TranslationCounter,
     *,
     total: int,
 ) -> Iterator[ExaminedPair]:
     """Yield the pairs with their findings, and count them. Many are examined by a process for each core.
 
-    ``check``: the compared meanings of the same pairs in the same order; null without an encoder.
+    ``checks`` have read the same pairs in the same order.
     """
     windows: deque[Sequence[CheckedPair]] = deque()
     numbers = count()
@@ -68,9 +75,10 @@ def examine_pairs(
                     yield ExaminedPair(pair)
                     continue
                 findings = next(examined)
-                if check is not None:
-                    by_encoder = check.findings(next(numbers), pair.source, pair.target)
-                    findings += tuple(each for each in by_encoder if each not in findings)
+                number = next(numbers)
+                for check in checks:
+                    of_bench = check.findings(number, pair.source, pair.target)
+                    findings += tuple(each for each in of_bench if each not in findings)
                 is_equal = _is_made_equal(pair.source, pair.target)
                 if is_equal:
                     counter.add_equal(prompt, pair.language)

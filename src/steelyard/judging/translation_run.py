@@ -30,6 +30,7 @@ from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.meaning import Encode, MeaningCheck
 from steelyard.translation.requests import TranslatedItem
 from steelyard.translation.review import ReviewRule, native_case, quality_cases
+from steelyard.translation.word_alignment import ResponseOrder
 
 FINDINGS_FILE, FAILED_FILE, KEPT_FILE = "findings.jsonl", "failed.jsonl", "kept.json"
 REVIEW_FILES = {"quality": "translation_quality.jsonl", "native": "native_check.jsonl"}
@@ -56,11 +57,13 @@ def write_examined(
     more than ``allow_failed`` items without a translation, before anything is written, and EvidenceError for no pair.
     """
     languages, failed = Counter[str](), Counter[str]()
+    order = ResponseOrder()
 
     def noted() -> Iterator[tuple[Case, Case]]:
         for pair in pairs():
             languages[pair.language] += 1
             if pair.target is not None:
+                order.add(pair.source, pair.target)
                 yield pair.source, pair.target
             elif pair.item is not None:
                 failed[pair.item.problem or ""] += 1
@@ -77,7 +80,8 @@ def write_examined(
         do = Advice("run the same again: what was answered is kept; or say ", allowed, " to leave them out")
         raise ModelError(problem, where=str(bench.path), do=do)
     counter = TranslationCounter(languages)
-    examined = examine_pairs(pairs(), limits, check, counter, total=languages.total())
+    checks = [order] if check is None else [order, check]
+    examined = examine_pairs(pairs(), limits, checks, counter, total=languages.total())
     with ExitStack() as stack:
         files = {
             name: stack.enter_context(atomic_write(result.path(name)))
