@@ -1,16 +1,18 @@
 """How many swapped responses in short texts the words of the bench alone find, and how many right items they accuse.
 
-    python studies/translation/response_order.py DATA [--half even|odd] [--share 0.05] [--items 500]
+    python studies/translation/response_order.py DATA [--half even|odd] [--share 0.05] [--items 500] [--other-english]
 
 DATA is a folder with the published files of XCOPA. The bench of a language is judged again and again: each time another
 ``share`` of its items has its two responses swapped, so that every item is swapped once. Right items are those that are
-not swapped, in every run. Intervals are Wilson's, over items.
+not swapped, in every run. Intervals are Wilson's, over items. The English of XCOPA is a machine translation of each
+language; ``--other-english`` takes that of the next language, from which the texts were not translated.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
-from corpora import xcopa
+from corpora import Parallel, xcopa
 from damage import responses_planted
 from damage import share as shown
 
@@ -18,11 +20,21 @@ from steelyard.core.numerics import generator
 from steelyard.translation.word_alignment import ResponseOrder
 
 
-def main(data: Path, *, half: str = "", share: float = 0.05, items: int = 500) -> None:
+def benches(data: Path, *, is_other: bool) -> Iterator[tuple[str, list[Parallel]]]:
+    """The items of each language, with their own English or that of the next language."""
+    items = dict(xcopa(data))
+    names = list(items)
+    for language, following in zip(names, [*names[1:], names[0]], strict=True):
+        sources = {each.source.prompt.id: each.source for each in items[following]}
+        own = items[language]
+        yield language, [Parallel(sources[each.source.prompt.id], each.target) for each in own] if is_other else own
+
+
+def main(data: Path, *, half: str = "", share: float = 0.05, items: int = 500, other_english: bool = False) -> None:
     """Print the table."""
     totals = [0, 0, 0, 0]
     print("| language | swapped, found | right, accused |\n|---|---|---|")
-    for language, each in xcopa(data):
+    for language, each in benches(data, is_other=other_english):
         bench = each[("even", "odd").index(half) :: 2] if half else each
         bench = bench[:items]
         order = generator(0, language).permutation(len(bench))

@@ -128,7 +128,7 @@ class _Grid:
         self._spreads = [[usual.spread_at(span.size) for span in spans] for spans in self._ours]
 
     def least(self, more: int) -> float:
-        """Return the least cost of so many more sentences of the source: of joining or dividing them, or of missing."""
+        """Return the least cost of more sentences in the source (joined or missing), or of fewer where negative."""
         return more * min(self._joined, _MISSING) if more > 0 else -more * _JOINED
 
     def ways_within(self, limit: float) -> list[list[int]] | None:

@@ -35,7 +35,7 @@ _ITERATIONS = 5
 _UNSEEN = 0.1
 """The share of a word's frequency that it has beside words with which it never occurred."""
 _PRIOR = 0.5
-_DECISIVE = 2.5
+_DECISIVE = 3.5
 """Natural logarithm of the odds from which responses have changed places."""
 _NO_WORD = 0
 """The word of every source that stands for what has no translation."""
@@ -144,10 +144,10 @@ class _Bench:
             of_item, inverse = np.unique(keys[start:end], return_inverse=True)
             counts = _sums(inverse, shares[start:end])
             totals = _sums(of_item // learnt.base, counts, size=len(learnt.totals))
-            own = _Counts(learnt.base, of_item, counts, totals)
+            removed = _Counts(learnt.base, of_item, counts, totals)
             start = end
             answers = [text for text in texts if text.place]
-            fits = [[_fit(source, target, learnt, own, rarity) for target in answers] for source in answers]
+            fits = [[_fit(source, target, learnt, removed, rarity) for target in answers] for source in answers]
             for left, right in combinations(range(len(answers)), 2):
                 odds = fits[left][left] + fits[right][right] - fits[left][right] - fits[right][left]
                 if odds * self._weight < -_DECISIVE:
@@ -177,14 +177,14 @@ class _Bench:
 
 
 def _sums(places: NDArray[np.int64], values: Floats, *, size: int = 0) -> Floats:
-    """Return the sum of the values of each place, for at least so many places."""
+    """Return the sum of the values of each place, for at least ``size`` places."""
     return np.bincount(places, values, minlength=size).astype(np.float64, copy=False)
 
 
-def _fit(source: _Text, target: _Text, learnt: _Counts, own: _Counts, rarity: Floats) -> float:
+def _fit(source: _Text, target: _Text, learnt: _Counts, removed: _Counts, rarity: Floats) -> float:
     """Return the logarithm of how much likelier a translation is beside a source than by itself."""
-    counts = np.maximum(learnt.of(source.source, target.target) - own.of(source.source, target.target), 0.0)
-    totals = np.maximum(learnt.totals[source.source] - own.totals[source.source], 0.0)
+    counts = np.maximum(learnt.of(source.source, target.target) - removed.of(source.source, target.target), 0.0)
+    totals = np.maximum(learnt.totals[source.source] - removed.totals[source.source], 0.0)
     chances = (counts / (totals[:, None] + _PRIOR)).mean(axis=0)
     return float(np.log(chances * rarity[target.target] + _UNSEEN).sum())
 

@@ -7,7 +7,6 @@ caller has it (`target_languages`); without it a text in another language of the
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from sys import intern
 from typing import NamedTuple
 
 import numpy as np
@@ -191,8 +190,8 @@ def _kept_words(pair: PassagePair) -> str:
 
 
 def _vocabulary(source: Passage) -> frozenset[str]:
-    """Return the words of a source, shared in memory with those of other sources."""
-    return frozenset(map(intern, _folded_words(source)))
+    """Return the words of a source, in small letters."""
+    return frozenset(_folded_words(source))
 
 
 def _folded_words(source: Passage) -> list[str]:
