@@ -36,6 +36,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, 
 from steelyard.workbench.simulated_people import ReviewerRates, reviewer_rates
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.figure_tables import StoredGateResult
 from steelyard.workbench.storage.tables import StoredItem, StoredPlantedReview, StoredProject
 
 APP = typer.Typer(help=__doc__, add_completion=False)
@@ -185,6 +186,12 @@ def _fill(session: Session, num_planted: int, num_waiting: int, *, seed: int) ->
     session.execute(update(StoredItem).where(late).values(state="delivery review", changed_at=at + StoredItem.id))
     items = session.scalars(select(StoredItem.id).where(~late).order_by(StoredItem.id)).all()
     largest = session.scalars(select(func.max(StoredItem.id))).one()
+    # Items go on to pass the gate: one that was sent back long ago is not annotated any more.
+    gate = {"category": "", "is_passed": True, "num_same": 3, "num_judged": 3, "num_answers": 2, "num_wanted": 2}
+    passed_at = at + num_planted - num_waiting
+    session.add(
+        StoredGateResult(project_id=project.id, item_id=items[0], round=1, at=passed_at, num_compared=1, **gate)
+    )
     for place, item in enumerate(items):
         is_open = place >= num_planted - num_waiting
         session.add(

@@ -23,7 +23,7 @@ from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
 from steelyard.workbench.pipeline.alignment import QueuePage
 from steelyard.workbench.pipeline.disputes import evidence_of, letters_of
-from steelyard.workbench.pipeline.planted_reviews import shown_to
+from steelyard.workbench.pipeline.planted_reviews import reviews_of, shown_to
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, case_of, import_cases
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF, place_review
 from steelyard.workbench.pipeline.review_preparation import spoil_task
@@ -43,7 +43,9 @@ from workbench_routes import HOLDERS, ROUTES, routes_of
 
 PASSWORD = "a long password"
 NUM_ITEMS = 6
-TAKES_ITEMS_AWAY = {"/manage/projects/{project}/export", "/api/v1/projects/{project}/export"}
+TAKES_ITEMS_AWAY = {
+    "/manage/projects/{project}/export", "/api/v1/projects/{project}/export", "/api/v1/projects/{project}/answers"
+}  # fmt: skip
 """Routes after which nobody is checked by the items that were taken: what they send is complete."""
 NOW = re.compile(r"\b1[6-9]\d{8}(\.\d+)?\b")
 """The time of a request, in seconds since 1970: the crew lives in that year."""
@@ -228,9 +230,6 @@ def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_s
     crew, item, number, _ = planted_world(new_sqlite(), "research")
     visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
     prompt, waiting = crew.items()[item - 1].prompt, [each.id for each in crew.items() if each.state == "validation"]
-    listed = visitor.get("/api/v1/projects/1/answers?limit=1000").json()["answers"]
-    # Neither the answers to it nor those to any item that waits for the researcher's decision.
-    assert {each["item"] for each in listed} & {item, number, *waiting} == set()
     assert visitor.get(f"/review/{number}").status_code == 200
     # At another time than that of the crew: an export from before the item was finished tells nothing of it.
     taken = StoredEvent(at=1.0, person_id=crew.people["researcher"][1], action="exported", subject="project")
@@ -244,6 +243,18 @@ def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_s
     assert visitor.get(f"/review/{waiting[0]}").status_code == 200
     listed = visitor.get("/api/v1/projects/1/answers?limit=1000").json()["answers"]
     assert {each["item"] for each in listed} == {item}
+
+
+def test_who_lists_the_answers_gets_those_to_finished_items_and_is_not_checked_by_these(new_sqlite):
+    crew, item, number, _ = planted_world(new_sqlite(), "research")
+    visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
+    assert visitor.get(f"/review/{number}").status_code == 200
+    for after in (0, 1):
+        listed = visitor.get(f"/api/v1/projects/1/answers?limit=1000&after={after}").json()["answers"]
+        assert {each["item"] for each in listed} == {item}
+    assert visitor.get(f"/review/{number}").status_code == 404
+    # One line of the log, however many pages are read.
+    assert [event.detail for event in crew.events("exported")] == [{"evidence": "answers"}]
 
 
 def arrivals(database, *, jump, num_items, seed):
@@ -350,7 +361,7 @@ def test_a_planted_review_is_seen_from_its_moment_on(new_sqlite):
         crew.database.write(lambda session, at=at: session.execute(update(StoredPlantedReview).values(placed_at=at)))
         with crew.database.reading() as session:
             assert (number in [each.id for each in items_to_review(session, "delivery", person)]) == is_seen
-            assert (item in shown_to(session, crew.project, person, "delivery")) == is_seen
+            assert bool(reviews_of(session, shown_to(session, crew.project, person, "delivery"), [item])) == is_seen
 
 
 def test_people_of_a_layer_see_the_accuracy_of_the_layers_before_theirs():

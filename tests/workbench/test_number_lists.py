@@ -4,8 +4,8 @@ from sqlalchemy import select
 
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths
-from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
-from steelyard.workbench.pipeline.planted_reviews import PlantedFacts, as_waiting, facts_of_planted
+from steelyard.workbench.pipeline.listings import ItemSelection, item_page
+from steelyard.workbench.pipeline.planted_reviews import shown_to
 from steelyard.workbench.storage.number_lists import is_among, next_item_numbers
 from steelyard.workbench.storage.tables import StoredItem, StoredPlantedReview, StoredProject
 from workbench_crew import Crew
@@ -84,15 +84,17 @@ def test_pages_of_somebody_to_whom_many_reviews_were_planted_are_read(new_sqlite
             StoredPlantedReview.__table__.insert(),
             [{key: getattr(row, key) for key in columns} | protests for row in rows],
         )
-        facts = session.execute(facts_of_planted()).all()
-        return {row.item_id: as_waiting(PlantedFacts(*row)) for row in facts}
+        return [each + many for each in numbers]
 
-    planted = crew.database.write(plant)
+    shown_numbers = crew.database.write(plant)
     with crew.database.reading() as session:
-        listed = item_page(session, crew.project, ItemSelection(state="delivery review"), size=1000, planted=planted)
-        assert [row.id for row in listed.rows] == [review.number for review in planted.values()][:1000]
-        assert {row.batch for row in listed.rows} == {"late"}
-        assert answer_page(session, crew.project, role="delivery", planted=planted).rows == []
+        planted = shown_to(session, crew.project, crew.people["delivery"][0], "delivery")
+        # Nothing has passed the gate since they were sent back.
+        listed = item_page(session, crew.project, ItemSelection(state="annotating"), size=1000, planted=planted)
+        ordinary = crew.item().id
+        assert [row.id for row in listed.rows] == [ordinary, *shown_numbers][:1000]
+        assert {row.batch for row in listed.rows[1:]} == {"late"}
+        assert listed.following == listed.rows[-1].id
         assert len(doubted_truths(session, crew.people["researcher"][0])) == many
         assert len(evidence_of(session, session.scalars(select(StoredItem)).all())) == many + 1
         assert session.get_one(StoredProject, crew.project)

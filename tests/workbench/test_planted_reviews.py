@@ -21,6 +21,7 @@ from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, it
 from steelyard.workbench.pipeline.planted_reviews import (
     evidence_shown,
     review_shown,
+    reviews_of,
     shown_to,
 )
 from steelyard.workbench.pipeline.projects import import_cases
@@ -202,7 +203,7 @@ def test_the_first_who_decides_takes_it_from_everybody_and_nobody_gets_it_twice(
 def seen_as(crew, item, person, role="delivery"):
     """State and round of an item whose planted review a person sees; null for who sees the item as it is."""
     with crew.database.reading() as session:
-        shown = shown_to(session, crew.project, person, role).get(item)
+        shown = reviews_of(session, shown_to(session, crew.project, person, role), [item]).get(item)
     return shown and (shown.state, shown.round)
 
 

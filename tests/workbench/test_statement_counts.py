@@ -30,7 +30,7 @@ READERS = {
     "agreement": lambda session, project, items: agreement_figures(session, project),
     "people": lambda session, project, items: people_figures(session, project),
     "hard items": lambda session, project, items: disagreement_figures(session, project),
-    "panels": lambda session, project, items: item_panels(session, items, 1, settings_of(project)),
+    "panels": lambda session, project, items: item_panels(session, items, 1, settings_of(project), {}),
     "paper": lambda session, project, items: paper_figures(session, project, at=NOON),
     "export": lambda session, project, items: list(export_cases(session, project, evidence="both")),
     "items": lambda session, project, items: item_page(session, project.id, ItemSelection()),

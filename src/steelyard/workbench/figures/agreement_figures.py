@@ -22,7 +22,8 @@ from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.figures.agreement_clusters import agreement_effects, task_numbers
 from steelyard.workbench.figures.dashboards import review_counts, week_number, week_of, week_start
 from steelyard.workbench.figures.label_coincidences import AnswerSample, several_coincidences
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview
+from steelyard.workbench.pipeline.counters import DAY
+from steelyard.workbench.pipeline.planted_reviews import ShownTable, shown_sums
 from steelyard.workbench.storage.figure_tables import (
     StoredGateResult,
     StoredPairAgreement,
@@ -79,12 +80,10 @@ class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     rejected_weeks: tuple[ShareRow, ...]
 
 
-def agreement_figures(
-    session: Session, project: StoredProject, planted: Mapping[int, ShownReview] = NOTHING_PLANTED
-) -> AgreementFigures:
+def agreement_figures(session: Session, project: StoredProject, planted: ShownTable | None = None) -> AgreementFigures:
     """Return the figures of agreement, gate and reviews of a project.
 
-    ``planted``: the planted reviews that the reader sees, by item; those that were decided count as reviews.
+    ``planted``: the planted reviews that the reader sees; those that were decided count as reviews.
     """
     pairs, gates = _pair_sums(session, project.id), _gate_sums(session, project.id)
     names = _names(session)
@@ -277,12 +276,14 @@ def _shares(rows: Iterable[tuple[Any, int, int]], *, are_weeks: bool = False) ->
     )
 
 
-def _reviews(session: Session, project: int, planted: Mapping[int, ShownReview]) -> list[Any]:
+def _reviews(session: Session, project: int, planted: ShownTable | None) -> list[Any]:
     """Return layer, person, week, decision and number of the reviews that the reader sees as made."""
-    decided = (review.planted for review in planted.values())
-    return [
-        *review_counts(session, project, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at)),
-        *((each.layer, each.person_id, week_number(each.at), each.decision, 1) for each in decided if each.at),
+    made = review_counts(session, project, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
+    if planted is None:
+        return made
+    decided = (each for each in shown_sums(session, planted) if each.decision is not None)
+    return made + [
+        (planted.layer, each.person_id, week_number(each.day * DAY), each.decision, each.number) for each in decided
     ]
 
 

@@ -4,8 +4,7 @@ Every figure is counted by the database in an index or from sums that answers ad
 does not grow with the texts, and hardly with the items.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any, get_args
 
@@ -20,12 +19,11 @@ from steelyard.statistics.intervals import Estimate, student
 from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview
+from steelyard.workbench.pipeline.planted_reviews import ShownSums, ShownTable, reviews_of, shown_sums
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.unassignable import UnassignableWork, unassignable_work
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredWorkDay
-from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAdjudicationTime,
     StoredItem,
@@ -127,37 +125,27 @@ def progress_figures(
     project: StoredProject,
     *,
     at: float,
-    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
+    planted: ShownTable | None = None,
 ) -> ProgressFigures:
     """Return the figures of the page of a project's progress at a time.
 
-    ``planted``: the planted reviews that the reader sees, by item; these items count as they are shown.
+    ``planted``: the planted reviews that the reader sees; these items count as they are shown.
     """
     is_rework = StoredItem.round > 1
     columns = (StoredItem.batch, StoredItem.category, StoredItem.state, is_rework)
     counts = select(*columns, func.count()).where(StoredItem.project_id == project.id).group_by(*columns)
     groups: list[Sequence[Any]] = list(session.execute(counts).all())
-    of_planted = Counter(
-        (
-            each.planted.item_batch,
-            each.planted.batch,
-            each.planted.category,
-            each.planted.round > 1,
-            each.state,
-            each.round > 1,
-        )
-        for each in planted.values()
-    )
-    for (item_batch, batch, category, was_repeated, state, is_repeated), number in of_planted.items():
+    shown = shown_sums(session, planted)
+    for each in shown:
         groups += [
-            (item_batch, category, "finished", was_repeated, -number),
-            (batch, category, state, is_repeated, number),
+            (each.item_batch, each.category, "finished", each.round - (each.decision == "rejected") > 1, -each.number),
+            (each.batch, each.category, each.state, each.round > 1, each.number),
         ]
-    days, people = _days(session, project.id, planted), _people(session, project.id)
-    rounds, left = _rounds(session, project.id, planted), _answers_left(session, project.id, planted)
+    days, people = _days(session, project.id, shown), _people(session, project.id)
+    rounds, left = _rounds(session, project.id, shown), _answers_left(session, project.id, planted)
     total = _counted("", groups)
     forecast_at = (at // DAY) * DAY
-    to_come = _left(session, project, rounds, left, items=total, planted=planted, at=forecast_at)
+    to_come = _left(session, project, rounds, left, items=total, planted=planted, shown=shown, at=forecast_at)
     return ProgressFigures(
         at=at,
         items=total,
@@ -173,7 +161,7 @@ def progress_figures(
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
         unassignable=unassignable_work(session, project),
-        waiting=waiting_work(session, project.id, planted),
+        waiting=waiting_work(session, project.id, shown),
     )
 
 
@@ -219,7 +207,7 @@ def _counted(name: str, groups: Sequence[Any]) -> ItemCounts:
     )
 
 
-def _days(session: Session, project: int, planted: Mapping[int, ShownReview]) -> tuple[DayCounts, ...]:
+def _days(session: Session, project: int, shown: Sequence[ShownSums]) -> tuple[DayCounts, ...]:
     """Return the days on which somebody answered, aligned, settled or reviewed."""
     sums = (StoredWorkDay.num_answers, StoredWorkDay.num_gold, StoredWorkDay.num_rework, StoredWorkDay.seconds)
     rows = session.execute(
@@ -229,10 +217,9 @@ def _days(session: Session, project: int, planted: Mapping[int, ShownReview]) ->
         .order_by(StoredWorkDay.day)
     ).all()
     adjudicated = adjudication_hours(session, project, cast(StoredAdjudicationTime.at, BigInteger) // int(DAY))
-    for review in planted.values():
-        if review.planted.seconds:
-            day = int(review.since // DAY)
-            adjudicated[day] = adjudicated.get(day, 0.0) + review.planted.seconds / 3600
+    for each in shown:
+        if each.seconds:
+            adjudicated[each.day] = adjudicated.get(each.day, 0.0) + each.seconds / 3600
     days = {day: counts for day, *counts in map(tuple, rows)} | {
         day: [0] * (len(sums) + 1) for day in adjudicated.keys() - {row[0] for row in rows}
     }
@@ -300,7 +287,7 @@ def _pace(session: Session, project: int) -> Estimate:
     return Estimate(mean, max(mean - reach, 0.0), mean + reach, count)
 
 
-def _rounds(session: Session, project: int, planted: Mapping[int, ShownReview]) -> RoundCounts:
+def _rounds(session: Session, project: int, shown: Sequence[ShownSums]) -> RoundCounts:
     gate = StoredGateResult
     passed = func.sum(cast(gate.is_passed, Integer))
     compared = func.sum(cast(gate.num_compared > 0, Integer))
@@ -312,9 +299,9 @@ def _rounds(session: Session, project: int, planted: Mapping[int, ShownReview]) 
     decisions: dict[str, int] = dict.fromkeys(("accepted", "rejected"), 0)
     for decision, number in review_counts(session, project):
         decisions[decision] += number
-    for review in planted.values():
-        if review.planted.decision is not None:
-            decisions[review.planted.decision] += 1
+    for each in shown:
+        if each.decision is not None:
+            decisions[each.decision] += each.number
     return RoundCounts(
         gates=gates,
         compared=int(num_compared or 0),
@@ -325,7 +312,7 @@ def _rounds(session: Session, project: int, planted: Mapping[int, ShownReview]) 
     )
 
 
-def _answers_left(session: Session, project: int, planted: Mapping[int, ShownReview]) -> int:
+def _answers_left(session: Session, project: int, planted: ShownTable | None) -> int:
     # The condition of the index `ix_tasks_left`, in its words.
     left = select(func.sum(StoredTask.num_wanted - StoredTask.num_answered)).where(
         StoredTask.project_id == project,
@@ -333,11 +320,15 @@ def _answers_left(session: Session, project: int, planted: Mapping[int, ShownRev
         ~StoredTask.is_retired,
         ~StoredTask.is_gold,
     )
-    sent_back = [item for item, review in planted.items() if review.is_sent_back]
-    again = select(func.sum(StoredTask.num_wanted)).where(
-        is_among(StoredTask.item_id, sent_back), ~StoredTask.is_retired, ~StoredTask.is_gold
+    number = int(session.scalar(left) or 0)
+    if planted is None:
+        return number
+    again = (
+        select(func.sum(StoredTask.num_wanted))
+        .join_from(StoredTask, planted.columns.item_id.table, StoredTask.item_id == planted.columns.item_id)
+        .where(planted.columns.state == "annotating", ~StoredTask.is_retired, ~StoredTask.is_gold)
     )
-    return int(session.scalar(left) or 0) + int((session.scalar(again) if sent_back else 0) or 0)
+    return number + int(session.scalar(again) or 0)
 
 
 def _left(
@@ -347,7 +338,8 @@ def _left(
     answers_left: int,
     *,
     items: ItemCounts,
-    planted: Mapping[int, ShownReview],
+    planted: ShownTable | None,
+    shown: Sequence[ShownSums],
     at: float,
 ) -> WorkLeft:
     # Days from the gate to the end, of the items that came to it last, and of those that still wait.
@@ -358,8 +350,8 @@ def _left(
         .join(StoredItem, (StoredItem.id == latest.c.item_id) & (StoredItem.round == latest.c.round))
         .where(StoredItem.state.not_in(("annotating", "dropped")))
     ).all()
-    states = ((item, planted[item].state if item in planted else state) for _, item, state, _ in rows)
-    is_over = [state == "finished" for _, state in states]
+    reviews = reviews_of(session, planted, [row.id for row in rows])
+    is_over = [(reviews[item].state if item in reviews else state) == "finished" for _, item, state, _ in rows]
     finished = [
         max(0.0, changed_at - begun) / DAY for (begun, *_, changed_at), over in zip(rows, is_over, strict=True) if over
     ]
@@ -373,7 +365,7 @@ def _left(
         waste=max(1.0, rounds.answers / rounds.wanted) if rounds.wanted else 1.0,
         num_accepted=items.finished,
         num_rejected=int(session.scalar(sent_back) or 0)
-        + sum(review.planted.decision == "rejected" for review in planted.values()),
+        + sum(each.number for each in shown if each.decision == "rejected"),
         waits=finished,
         waiting=waiting,
     )

@@ -17,7 +17,7 @@ from steelyard.statistics.intervals import Estimate, student
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.statistics.significance import holm
 from steelyard.workbench.pipeline.item_assessments import count_waiting
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview, item_with_number
+from steelyard.workbench.pipeline.planted_reviews import ShownTable, item_with_number, reviews_of
 from steelyard.workbench.pipeline.rater_fits import FitNote, latest_panel
 from steelyard.workbench.storage.figure_tables import StoredDisagreement
 from steelyard.workbench.storage.tables import (
@@ -95,11 +95,11 @@ def disagreement_figures(
     *,
     category: str | None = None,
     after: int | None = None,
-    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
+    planted: ShownTable | None = None,
 ) -> DisagreementFigures:
     """Return the categories and a page of the hardest items, of one category or all; ``after``: the item before it.
 
-    ``planted``: the planted reviews that the reader sees, by item; these items have the states that are shown.
+    ``planted``: the planted reviews that the reader sees; these items have the states that are shown.
     """
     panel = latest_panel(session, project.id)
     note = None if panel is None else panel.note
@@ -108,17 +108,17 @@ def disagreement_figures(
             fit=note, num_items=0, num_waiting=0, categories=(), items=(), following=None, why=_REPEATS
         )
     categories = _categories(session, project.id)
+    if after is not None:
+        after = item_with_number(reviews_of(session, planted, [after]), after) or -1
+    worst = _worst(session, project.id, category, after)
+    reviews = reviews_of(session, planted, [row.item for row in worst])
     items = tuple(
         row
-        if (review := planted.get(row.item)) is None
+        if (review := reviews.get(row.item)) is None
         else msgspec.structs.replace(
-            row,
-            item=review.number,
-            batch=review.planted.batch,
-            state=review.state,
-            round=review.round,
+            row, item=review.number, batch=review.batch, state=review.state, round=review.round
         )
-        for row in _worst(session, project.id, category, after and (item_with_number(planted, after) or -1))
+        for row in worst
     )
     return DisagreementFigures(
         fit=note,

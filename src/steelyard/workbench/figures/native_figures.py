@@ -1,13 +1,12 @@
 """What native speakers say of the items of a project, by language: the figures of `export --what native` as a page."""
 
-from collections.abc import Mapping
-
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.native_results import NativeResult, native_results
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.case_export import export_cases
-from steelyard.workbench.pipeline.planted_reviews import ShownReview, states_shown
+from steelyard.workbench.pipeline.planted_reviews import ShownTable, states_shown
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.storage.tables import StoredProject
 
@@ -29,11 +28,11 @@ def is_native_check(project: StoredProject) -> bool:
     return settings_of(project).tasks.kind == "native_check"
 
 
-def native_figures(session: Session, project: StoredProject, planted: Mapping[int, ShownReview]) -> NativeFigures:
+def native_figures(session: Session, project: StoredProject, planted: ShownTable | None) -> NativeFigures:
     """Return the results of a native-speaker check by language; ``planted``: those that the reader sees."""
     states = states_shown(session, project.id, planted)
-    left_out = [item for item, review in planted.items() if review.state != "finished"]
-    results = native_results(export_cases(session, project, evidence="aligned", left_out=left_out))
+    unfinished = None if planted is None else select(planted.columns.item_id).where(planted.columns.state != "finished")
+    results = native_results(export_cases(session, project, evidence="aligned", left_out=unfinished))
     return NativeFigures(
         items=sum(states.values()),
         finished=states.get("finished", 0),

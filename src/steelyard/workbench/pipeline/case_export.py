@@ -6,11 +6,11 @@ asked a few times for hundreds of items.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import Origin, TaskAnswer
@@ -18,7 +18,6 @@ from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.types import Case, JsonObject
 from steelyard.workbench.pipeline.disputes import adjudication_order, letters_of
 from steelyard.workbench.pipeline.projects import case_of
-from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -67,22 +66,20 @@ def export_cases(
     *,
     evidence: Evidence,
     block: int = BLOCK,
-    left_out: Collection[int] = (),
+    left_out: Select[int] | None = None,
 ) -> Iterator[Case]:
     """Yield the case of every finished item with its judgments and ratings, in the order of the import.
 
     ``both`` takes what two people wrote before they saw each other's answers, and what was aligned or settled as
     further judgments; ``aligned`` takes for each task only the answer that stands: the latest settled one, else both.
-    ``block``: how many items are read at a time; the cases are the same with any number. ``left_out``: items that the
-    reader is shown as unfinished.
+    ``block``: how many items are read at a time; the cases are the same with any number. ``left_out``: selects items
+    that the reader is shown as unfinished.
     """
     after = 0
-    finished = (
-        select(StoredItem)
-        .where(StoredItem.project_id == project.id, StoredItem.state == "finished", ~is_among(StoredItem.id, left_out))
-        .order_by(StoredItem.id)
-        .limit(block)
-    )
+    is_sent = [StoredItem.project_id == project.id, StoredItem.state == "finished"]
+    if left_out is not None:
+        is_sent.append(StoredItem.id.not_in(left_out))
+    finished = select(StoredItem).where(*is_sent).order_by(StoredItem.id).limit(block)
     while items := session.scalars(finished.where(StoredItem.id > after)).all():
         answers = _answers_of(session, items)
         for item in items:

@@ -5,31 +5,20 @@ the first one costs, and a row that is added meanwhile moves no other to another
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import msgspec
-from sqlalchemy import Select, Subquery, exists, select
+from sqlalchemy import Select, Subquery, case, exists, select
 from sqlalchemy.orm import Session, aliased
 
-from steelyard.annotation.pipeline import LAYERS
 from steelyard.core.types import JsonObject
-from steelyard.workbench.pipeline.planted_reviews import (
-    NOTHING_PLANTED,
-    SHOWN_BATCH,
-    SHOWN_NUMBER,
-    ShownReview,
-)
+from steelyard.workbench.pipeline.planted_reviews import ShownTable
 from steelyard.workbench.pipeline.question_words import category_spellings
-from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
-from steelyard.workbench.pipeline.review_preparation import answers_shown
-from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredEvent,
     StoredItem,
     StoredPerson,
-    StoredPlantedReview,
     StoredTask,
 )
 
@@ -123,48 +112,44 @@ def item_page(
     *,
     after: int = 0,
     size: int = PAGE_SIZE,
-    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
+    planted: ShownTable | None = None,
 ) -> ListPage[ItemNote]:
     """Return items of a project in the order of the import.
 
-    ``planted``: the planted reviews that the reader sees, by item; these items are listed as they are shown.
+    ``planted``: the planted reviews that the reader sees; these items are listed as they are shown.
     """
-    size = max(1, min(size, LARGEST_PAGE))
+    item = StoredItem
+    columns = {field.name: getattr(item, field.name) for field in fields(ItemNote)}
+    ordinary = select(*columns.values())
+    wanted_values = {
+        "batch": (wanted.batch,),
+        "state": (wanted.state,),
+        "category": category_spellings(wanted.category),
+        "prompt": (wanted.prompt,),
+    }
 
-    def selected(number: Any, batch: Any) -> Select:
-        columns = {field.name: getattr(StoredItem, field.name) for field in fields(ItemNote)}
-        columns |= {"id": number, "batch": batch}
-        statement = select(*columns.values()).where(StoredItem.project_id == project, number > after)
-        chosen = {"batch": (wanted.batch,), "category": category_spellings(wanted.category), "prompt": (wanted.prompt,)}
-        for name, values in chosen.items():
+    def chosen(statement: Select, columns: Mapping[str, Any]) -> Select:
+        statement = statement.where(item.project_id == project, columns["id"] > after)
+        for name, values in wanted_values.items():
             if any(values):
                 statement = statement.where(columns[name].in_(values))
-        return statement.order_by(number)
+        return statement.order_by(columns["id"])
 
-    ordinary = selected(StoredItem.id, StoredItem.batch)
-    if wanted.state:
-        ordinary = ordinary.where(StoredItem.state == wanted.state)
-    if not planted:
-        return _page(session, ordinary, ItemNote, size)
-    page = _page(session, ordinary.where(~is_among(StoredItem.id, planted)), ItemNote, size)
-    reviews = {each.number: each for each in planted.values() if wanted.state in ("", each.state)}
-    rows = (each.planted.id for each in reviews.values())
-    as_shown = selected(SHOWN_NUMBER, SHOWN_BATCH).join(
-        StoredPlantedReview, StoredPlantedReview.item_id == StoredItem.id
-    )
-    shown = _page(session, as_shown.where(is_among(StoredPlantedReview.id, rows)), ItemNote, size)
-    of_planted = [
-        replace(
-            row,
-            state=review.state,
-            round=review.round,
-            agreement=None if review.is_sent_back else row.agreement,
-            changed_at=review.since,
-        )
-        for row in shown.rows
-        for review in [reviews[row.id]]
-    ]
-    merged = sorted([*page.rows, *of_planted], key=lambda row: row.id)
+    if planted is None:
+        return _page(session, chosen(ordinary, columns), ItemNote, size)
+    page = _page(session, chosen(ordinary.where(~planted.is_of_item), columns), ItemNote, size)
+    shown_as = columns | {
+        "id": planted.columns.number,
+        "batch": planted.columns.batch,
+        "state": planted.columns.state,
+        "round": planted.columns.round,
+        "agreement": case((planted.columns.state != "annotating", item.agreement)),
+        "changed_at": planted.columns.since,
+    }
+    as_shown = select(*shown_as.values()).join(item, planted.columns.item_id == item.id)
+    shown = _page(session, chosen(as_shown, shown_as), ItemNote, size)
+    merged = sorted([*page.rows, *shown.rows], key=lambda row: row.id)
+    size = max(1, min(size, LARGEST_PAGE))
     is_last = page.following is None and shown.following is None and len(merged) <= size
     return ListPage(merged[:size], None if is_last else merged[size - 1].id)
 
@@ -175,17 +160,12 @@ def answer_page(
     *,
     after: int = 0,
     size: int = PAGE_SIZE,
-    role: str = "",
-    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
+    only_finished: bool = False,
 ) -> ListPage[AnswerNote]:
     """Return the answers of a project, the earliest first. Retired tasks and rounds that were rejected are included.
 
-    Left out are those to items that wait for the review of a reader with a ``role``, ``planted`` ones with the others:
-    a list that had them would tell which of the answers to be reviewed were changed. Those to a planted item on which
-    the reader's layer has decided are the answers that it showed, and its gold tasks are left out.
+    ``only_finished``: those to finished items, as the export has them.
     """
-    waiting = [STATE_OF[layer] for layer in LAYERS if ROLE_OF[layer] == role]
-    hidden = (item for item, review in planted.items() if review.state in waiting)
     columns = (
         StoredAnswer.id,
         StoredItem.id,
@@ -209,34 +189,11 @@ def answer_page(
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
         .join(StoredItem, StoredTask.item_id == StoredItem.id)
         .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
-        .where(
-            StoredTask.project_id == project,
-            StoredAnswer.id > after,
-            StoredItem.state.not_in(waiting),
-        )
+        .where(StoredTask.project_id == project, StoredAnswer.id > after)
     )
-    if planted:
-        statement = statement.where(
-            ~is_among(StoredItem.id, hidden), ~(StoredTask.is_gold & is_among(StoredItem.id, planted))
-        )
-    page = _page(session, statement.order_by(StoredAnswer.id), AnswerNote, size)
-    reviews = [planted[row.item].planted.id for row in page.rows if row.item in planted]
-    if not reviews:
-        return page
-    stored = session.scalars(select(StoredPlantedReview).where(is_among(StoredPlantedReview.id, reviews)))
-    changed = {key: msgspec.to_builtins(answer) for review in stored for key, answer in answers_shown(review).items()}
-    page = page._replace(
-        rows=[replace(row, item=planted[row.item].number) if row.item in planted else row for row in page.rows]
-    )
-    keys = select(StoredAnswer.id, StoredAnswer.task_id, StoredAnswer.stage, StoredAnswer.person_id).where(
-        StoredAnswer.id.in_([row.id for row in page.rows])
-    )
-    contents: dict[int, Any] = {}
-    for answer, task, stage, person in session.execute(keys):
-        key = (task, stage, person) if stage in ("annotation", "proposal") else (task, "settled", None)
-        if key in changed:
-            contents[answer] = changed[key]
-    return page._replace(rows=[replace(row, content=contents.get(row.id, row.content)) for row in page.rows])
+    if only_finished:
+        statement = statement.where(StoredItem.state == "finished")
+    return _page(session, statement.order_by(StoredAnswer.id), AnswerNote, size)
 
 
 def latest_answers_of(project: int, most: int) -> Subquery:

@@ -10,16 +10,34 @@ the item has the same lists, and only its text tells. Only those who have not de
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Double, Select, bindparam, func, or_, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Double,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    exists,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    union_all,
+    update,
+)
+from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, Layer
 from steelyard.workbench.pipeline.alignment import QueuePage, QueuePlace, checked_text, page_of
+from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.projects import count_states, settings_of
 from steelyard.workbench.pipeline.review_placement import (
@@ -41,38 +59,24 @@ from steelyard.workbench.storage.tables import (
 )
 
 
-class PlantedFacts(NamedTuple):
-    """What lists and figures read of a planted review and its item, without the texts."""
+class ShownReview(NamedTuple):
+    """A planted review as its layer sees the item: the columns of `shown_to`.
+
+    ``since``: when the item came into the state that is shown.
+    """
 
     id: int
     item_id: int
-    round: int
-    layer: Layer
-    placed_at: float | None
-    number: int | None
+    number: int
     batch: str
-    category: str
-    person_id: int | None
-    decision: str | None
-    at: float | None
-    seconds: float
-    is_drawn: bool
-    """Whether operations had drawn the item."""
-    item_batch: str
-
-
-class ShownReview(NamedTuple):
-    """A planted review as its layer sees the item: its state and round, and since when it is in that state."""
-
-    planted: PlantedFacts
     state: str
     round: int
     since: float
-
-    @property
-    def number(self) -> int:
-        """The number with which the item is shown."""
-        return self.planted.item_id if self.planted.number is None else self.planted.number
+    category: str
+    item_batch: str
+    decision: str | None
+    person_id: int | None
+    seconds: float
 
     @property
     def is_sent_back(self) -> bool:
@@ -80,8 +84,28 @@ class ShownReview(NamedTuple):
         return self.state == "annotating"
 
 
-NOTHING_PLANTED: Mapping[int, ShownReview] = MappingProxyType({})
-"""What a reader sees to whom no planted review is shown: every item as it is."""
+class ShownSums(NamedTuple):
+    """Planted reviews that are shown alike: the columns of `ShownReview`, the day, how many, seconds, first moment."""
+
+    item_batch: str
+    batch: str
+    category: str
+    state: str
+    round: int
+    person_id: int | None
+    decision: str | None
+    day: int
+    number: int
+    seconds: float
+    since: float
+
+
+class ShownTable(NamedTuple):
+    """The planted reviews that a reader sees: columns of `ShownReview`, and the condition that an item has one."""
+
+    layer: Layer
+    columns: Any
+    is_of_item: ColumnElement[bool]
 
 
 def retire_reviews(session: Session, items: Sequence[int]) -> None:
@@ -99,9 +123,9 @@ def retire_in_batch(session: Session, project: int, batch: str) -> None:
 def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage) -> list[StoredItem]:
     """Return a page of the items whose planted review waits for a person of a layer, as they are shown."""
     place = QueuePlace(StoredPlantedReview.placed_at, SHOWN_NUMBER, SHOWN_BATCH)
-    chosen = facts_of_planted().add_columns(StoredItem).where(*_is_open(layer))
-    rows = session.execute(page_of(chosen, wanted, place), {"person": person}).all()
-    return [item_as_shown(item, as_waiting(PlantedFacts(*facts))) for *facts, item in rows]
+    shown = select(*_as_waiting(layer).values(), StoredItem).where(*_is_open(layer))
+    rows = session.execute(page_of(shown, wanted, place), {"person": person}).all()
+    return [item_as_shown(item, ShownReview(*review)) for *review, item in rows]
 
 
 def num_open_reviews(session: Session, person: int, role: str) -> int:
@@ -110,55 +134,64 @@ def num_open_reviews(session: Session, person: int, role: str) -> int:
     return sum(session.scalar(_num_open(layer), {"person": person}) or 0 for layer in layers)
 
 
-def shown_to(
-    session: Session, project: int, person: int, role: str, *, number: int | None = None
-) -> dict[int, ShownReview]:
-    """Return the planted reviews of a project that a person with a role sees, by item: those that wait, and decided.
+def shown_to(session: Session, project: int, person: int, role: str) -> ShownTable | None:
+    """Return the planted reviews of a project that a person with a role sees: those that wait, and decided ones.
 
     A decision seems to have moved the item as it would have moved one that waited: see `_as_decided`. Whoever has the
     answers of an item sees it as it is, and so does a researcher who is to rule on a truth that another one sent back.
-    ``number``: only those that are shown with it, or whose item has it; null for all.
     """
-    shown: dict[int, ShownReview] = {}
-    planted, visitor = StoredPlantedReview, bindparam("person")
-    is_known_to_rulers = (planted.layer == "research") & (planted.decision == "rejected") & planted.changed.is_(None)
-    for layer in LAYERS:
-        if ROLE_OF[layer] != role:
-            continue
-        chosen = facts_of_planted().where(
-            planted.project_id == project,
-            planted.layer == layer,
-            *_IS_SHOWN,
-            StoredItem.changed_at > func.coalesce(answers_sent_at(project, visitor), -1.0),
-            or_(planted.decision.is_(None), planted.person_id == visitor, ~is_known_to_rulers),
+    layer: Layer | None = next((layer for layer in LAYERS if ROLE_OF[layer] == role), None)
+    if layer is None:
+        return None
+    planted = StoredPlantedReview
+    is_of_rulers = (planted.layer == "research") & (planted.decision == "rejected") & planted.changed.is_(None)
+    is_seen = (
+        planted.project_id == project,
+        planted.layer == layer,
+        *_IS_SHOWN,
+        StoredItem.changed_at > (answers_sent_at(session, project, person) or -1.0),
+    )
+    is_decided = planted.decision.is_not(None), or_(planted.person_id == person, ~is_of_rulers)
+    # Each part reads a range of the index that begins with layer and decision.
+    parts = (
+        select(*(column.label(name) for name, column in columns.items()))
+        .join(StoredItem, planted.item_id == StoredItem.id)
+        .where(*is_seen, *which)
+        for columns, which in (
+            (_as_waiting(layer), [planted.decision.is_(None)]),
+            (_as_decided(session, project, layer), is_decided),
         )
-        if number is not None:
-            chosen = chosen.where(or_(planted.number == number, planted.item_id == number))
-        rows = [PlantedFacts(*row) for row in session.execute(chosen, {"person": person})]
-        shown |= {each.item_id: as_waiting(each) for each in rows if each.decision is None}
-        decided = [each for each in rows if each.decision is not None]
-        shown |= {each.planted.item_id: each for each in _as_decided(session, project, decided)}
-    return shown
+    )
+    of_item = exists().where(
+        planted.item_id == StoredItem.id, *is_seen, or_(planted.decision.is_(None), and_(*is_decided))
+    )
+    return ShownTable(layer, union_all(*parts).subquery("shown").c, of_item.correlate(StoredItem))
 
 
-def facts_of_planted() -> Select:
-    """Select what `PlantedFacts` has of planted reviews with their items."""
-    planted, item, drawn = StoredPlantedReview, StoredItem, aliased(StoredReview)
-    is_drawn = (drawn.item_id == item.id) & (drawn.round == planted.round) & (drawn.layer == "operations")
-    columns: dict[str, Any] = {name: getattr(planted, name, None) for name in PlantedFacts._fields}
-    columns |= {"batch": SHOWN_BATCH, "category": item.category, "is_drawn": drawn.id.is_not(None)}
-    columns["item_batch"] = item.batch
-    return select(*columns.values()).join(item, planted.item_id == item.id).outerjoin(drawn, is_drawn)
+def shown_sums(session: Session, shown: ShownTable | None) -> list[ShownSums]:
+    """Return how many planted reviews are alike in all that figures count."""
+    if shown is None:
+        return []
+    columns = shown.columns
+    groups = [columns[name] for name in ShownSums._fields[:-4]]
+    groups.append((cast(columns.since, BigInteger) // int(DAY)).label("day"))
+    sums = func.count(), func.sum(columns.seconds), func.min(columns.since)
+    return [ShownSums(*row) for row in session.execute(select(*groups, *sums).group_by(*groups))]
 
 
-def items_by_number(planted: Mapping[int, ShownReview]) -> dict[int, int]:
-    """Return the items of planted reviews by the numbers with which they are shown."""
-    return {review.number: item for item, review in planted.items()}
+def reviews_of(session: Session, shown: ShownTable | None, numbers: Collection[int]) -> dict[int, ShownReview]:
+    """Return the planted reviews that are shown with one of the numbers, or whose item has it, by item."""
+    if shown is None or not numbers:
+        return {}
+    is_wanted = or_(shown.columns.number.in_(numbers), shown.columns.item_id.in_(numbers))
+    reviews = (ShownReview(*row) for row in session.execute(select(*shown.columns).where(is_wanted)))
+    return {review.item_id: review for review in reviews}
 
 
-def item_with_number(planted: Mapping[int, ShownReview], number: int) -> int | None:
+def item_with_number(reviews: Mapping[int, ShownReview], number: int) -> int | None:
     """Return the item that is seen under a number; null for the own number of one that is shown under another."""
-    return items_by_number(planted).get(number, None if number in planted else number)
+    of_numbers = {review.number: item for item, review in reviews.items()}
+    return of_numbers.get(number, None if number in reviews else number)
 
 
 def planted_with_number(session: Session, number: int) -> StoredPlantedReview | None:
@@ -166,72 +199,70 @@ def planted_with_number(session: Session, number: int) -> StoredPlantedReview | 
     return session.scalar(select(StoredPlantedReview).where(StoredPlantedReview.number == number))
 
 
-def as_waiting(planted: PlantedFacts) -> ShownReview:
-    """Return a planted review as an item that waits for its layer."""
-    assert planted.placed_at is not None, "it waits"
-    return ShownReview(planted, STATE_OF[planted.layer], planted.round, planted.placed_at)
-
-
 def review_shown(session: Session, planted: StoredPlantedReview) -> ShownReview:
     """Return a planted review as an item that waits for its layer, from the row of it."""
-    chosen = facts_of_planted().where(StoredPlantedReview.id == planted.id)
-    return as_waiting(PlantedFacts(*session.execute(chosen).one()))
+    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
+    chosen = select(*_as_waiting(layer).values()).join(StoredItem, StoredPlantedReview.item_id == StoredItem.id)
+    return ShownReview(*session.execute(chosen.where(StoredPlantedReview.id == planted.id)).one())
 
 
-def _as_decided(session: Session, project: int, decided: Sequence[PlantedFacts]) -> list[ShownReview]:
-    """Return planted reviews as items that moved on by the decision.
+def _as_waiting(layer: Layer) -> dict[str, Any]:
+    """Return the columns of `ShownReview` for planted reviews that wait for a layer."""
+    planted, item = StoredPlantedReview, StoredItem
+    columns: dict[str, Any] = {name: getattr(planted, name, None) for name in ShownReview._fields}
+    return columns | {
+        "number": SHOWN_NUMBER,
+        "batch": SHOWN_BATCH,
+        "state": literal(STATE_OF[layer]),
+        "since": planted.placed_at,
+        "category": item.category,
+        "item_batch": item.batch,
+    }
+
+
+def _as_decided(session: Session, project: int, layer: Layer) -> dict[str, Any]:
+    """Return the columns of `ShownReview` for planted reviews of a layer as items that moved on by the decision.
 
     An accepted one waits for the next layer that had drawn its item, until that layer has decided on another one since
     and none waits that came before it: queues have the oldest first. One sent back is annotated again, until an item
     has passed the gate since and none is annotated that was sent back before it.
     """
-    if not decided:
-        return []
+    planted, review, gate = StoredPlantedReview, StoredReview, StoredGateResult
+
+    def is_in(last_left: Any, *states: Any) -> ColumnElement[bool]:
+        """Return the condition that an item is still in a state: none left it since, or an earlier one is in it."""
+        left = session.scalar(last_left)
+        first = session.scalar(select(func.min(StoredItem.changed_at)).where(StoredItem.project_id == project, *states))
+        return true() if left is None else or_(planted.at >= left, false() if first is None else planted.at > first)
+
+    def waits_for(later: Layer) -> ColumnElement[bool]:
+        made = review.project_id == project, review.layer == later, review.decision.is_not(None)
+        return is_in(select(func.max(review.at)).where(*made), StoredItem.state == STATE_OF[later])
+
     validates = settings_of(session.get_one(StoredProject, project)).rules.validation
-    oldest = select(func.min(StoredItem.changed_at)).where(StoredItem.project_id == project)
-    # By state: the first moment of those that are in it, and the latest moment at which one left it.
-    moments = {
-        STATE_OF[layer]: (
-            session.scalar(oldest.where(StoredItem.state == STATE_OF[layer])),
-            session.scalar(
-                select(func.max(StoredReview.at)).where(
-                    StoredReview.project_id == project,
-                    StoredReview.layer == layer,
-                    StoredReview.decision.is_not(None),
-                )
-            ),
-        )
-        for layer in LAYERS
-    }
-    moments["annotating"] = (
-        session.scalar(oldest.where(StoredItem.state.in_(("annotating", "aligning")), StoredItem.round > 1)),
-        session.scalar(select(func.max(StoredGateResult.at)).where(StoredGateResult.project_id == project)),
+    drawn = review.item_id == planted.item_id, review.round == planted.round, review.layer == "operations"
+    drew = {"operations": exists().where(*drawn).correlate(planted), "research": true() if validates else false()}
+    is_annotated = is_in(
+        select(func.max(gate.at)).where(gate.project_id == project),
+        StoredItem.state.in_(("annotating", "aligning")),
+        StoredItem.round > 1,
     )
-
-    def is_in(state: str, at: float) -> bool:
-        first, left = moments[state]
-        return left is None or left <= at or (first is not None and first < at)
-
-    shown: list[ShownReview] = []
-    for planted in decided:
-        assert planted.at is not None, "it is decided"
-        if planted.decision == "rejected":
-            states, round_shown = ["annotating"], planted.round + 1
-        else:
-            later = LAYERS[LAYERS.index(planted.layer) + 1 :]
-            drew = {"research": validates, "operations": planted.is_drawn}
-            states, round_shown = [STATE_OF[layer] for layer in later if drew[layer]], planted.round
-        state = next((state for state in states if is_in(state, planted.at)), "finished")
-        shown.append(ShownReview(planted, state, round_shown, planted.at))
-    return shown
+    is_rejected = planted.decision == "rejected"
+    state = case(
+        (is_rejected, case((is_annotated, "annotating"), else_="finished")),
+        *((waits_for(later) & drew[later], STATE_OF[later]) for later in LAYERS[LAYERS.index(layer) + 1 :]),
+        else_="finished",
+    )
+    round_shown = planted.round + case((is_rejected, 1), else_=0)
+    return _as_waiting(layer) | {"state": state, "round": round_shown, "since": planted.at}
 
 
-def states_shown(session: Session, project: int, planted: Mapping[int, ShownReview]) -> dict[str, int]:
-    """Return the number of items in each state as the person sees them to whom planted reviews are shown, by item."""
+def states_shown(session: Session, project: int, shown: ShownTable | None) -> dict[str, int]:
+    """Return the number of items in each state as the person sees them to whom planted reviews are shown."""
     counts = Counter(count_states(session, project))
-    for review in planted.values():
-        counts["finished"] -= 1
-        counts[review.state] += 1
+    for each in shown_sums(session, shown):
+        counts["finished"] -= each.number
+        counts[each.state] += each.number
     return {state: number for state, number in sorted(counts.items()) if number}
 
 
@@ -256,7 +287,7 @@ def open_in_batch(session: Session, project: int, batch: str, layer: Layer, pers
 def item_as_shown(item: StoredItem, shown: ShownReview) -> StoredItem:
     """Return an item, in no session, with what its planted review shows: number, batch, state, round and time."""
     values = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns}
-    values |= {"id": shown.number, "batch": shown.planted.batch}
+    values |= {"id": shown.number, "batch": shown.batch}
     values |= {"state": shown.state, "round": shown.round, "changed_at": shown.since}
     return StoredItem(**values | ({"agreement": None} if shown.is_sent_back else {}))
 
@@ -267,7 +298,7 @@ def evidence_shown(session: Session, item: StoredItem, shown: ShownReview) -> li
     One that was sent back has no answers at first, and then the true ones.
     """
     evidence = evidence_of(session, [item])[item.id]
-    planted = session.get_one(StoredPlantedReview, shown.planted.id)
+    planted = session.get_one(StoredPlantedReview, shown.id)
     if shown.is_sent_back:
         return [TaskEvidence(each.task) for each in evidence]
     if planted.changed is None or planted.decision == "rejected":

@@ -14,13 +14,14 @@ from math import ceil
 from typing import Any
 
 from numpy.random import Generator
-from sqlalchemy import BindParameter, ColumnElement, ScalarSelect, exists, func, or_, select
+from sqlalchemy import BindParameter, ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
 from steelyard.annotation.pipeline import LAYERS, REVIEWED_BY, Layer
 from steelyard.core.numerics import generator
 from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -194,14 +195,22 @@ def has_answers_of(person: InstrumentedAttribute[int] | BindParameter[int]) -> C
     return sent.correlate_except(event).exists()
 
 
-def answers_sent_at(project: int, person: BindParameter[int]) -> ScalarSelect[float]:
+def answers_sent_at(session: Session, project: int, person: int) -> float | None:
     """Return the latest moment at which a person was sent the finished items of a project: see `has_answers_of`."""
     event = aliased(StoredEvent)
-    return select(func.max(event.at)).where(*_is_sent(event, project, person)).scalar_subquery()
+    return session.scalar(select(func.max(event.at)).where(*_is_sent(event, project, person)))
+
+
+def note_sent_answers(session: Session, project: int, person: int, *, at: float) -> None:
+    """Record that a person gets the answers to all finished items, where the person does not have them already."""
+    finished = StoredItem.project_id == project, StoredItem.state == "finished"
+    latest = session.scalar(select(func.max(StoredItem.changed_at)).where(*finished))
+    if latest is not None and latest > (answers_sent_at(session, project, person) or -1.0):
+        record(session, AuditEvent("exported", "project", project, person, {"evidence": "answers"}), at=at)
 
 
 def _is_sent(
-    event: Any, project: int | InstrumentedAttribute[int], person: InstrumentedAttribute[int] | BindParameter[int]
+    event: Any, project: int | InstrumentedAttribute[int], person: int | InstrumentedAttribute[int] | BindParameter[int]
 ) -> tuple[ColumnElement[bool], ...]:
     is_sent = or_(event.action == "released", (event.action == "exported") & (event.person_id == person))
     return event.subject == "project", event.subject_id == project, is_sent

@@ -41,6 +41,7 @@ from steelyard.workbench.pipeline.planted_reviews import (
     retire_in_batch,
     retire_reviews,
     review_shown,
+    shown_sums,
     shown_to,
 )
 from steelyard.workbench.pipeline.projects import (
@@ -250,11 +251,10 @@ def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgres
     for project, batch, state, number in session.execute(counts):
         numbers.setdefault((project, batch), {})[state] = number
     for project in {project for project, _ in numbers}:
-        planted = shown_to(session, project, person, ROLE_OF[layer])
-        for review in planted.values():
-            numbers[project, review.planted.item_batch]["finished"] -= 1
-            states = numbers.setdefault((project, review.planted.batch), {})
-            states[review.state] = states.get(review.state, 0) + 1
+        for each in shown_sums(session, shown_to(session, project, person, ROLE_OF[layer])):
+            numbers[project, each.item_batch]["finished"] -= each.number
+            states = numbers.setdefault((project, each.batch), {})
+            states[each.state] = states.get(each.state, 0) + each.number
     return [
         BatchProgress(
             session.get_one(StoredProject, project),

@@ -4,7 +4,7 @@ An item in alignment waits for those of its annotators who did not make its late
 settled, waits for a role.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import get_args
 
 from sqlalchemy import ColumnElement, exists, func, select
@@ -15,7 +15,7 @@ from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import has_worked_on
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview, num_open_reviews
+from steelyard.workbench.pipeline.planted_reviews import ShownSums, num_open_reviews
 from steelyard.workbench.pipeline.projects import count_states
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.storage.tables import (
@@ -66,9 +66,7 @@ def num_to_align(session: Session, person: int) -> int:
     return session.scalar(select(func.count(StoredItem.id)).where(*_waits_for(person))) or 0
 
 
-def waiting_work(
-    session: Session, project: int, planted: Mapping[int, ShownReview] = NOTHING_PLANTED
-) -> tuple[WaitingWork, ...]:
+def waiting_work(session: Session, project: int, planted: Sequence[ShownSums] = ()) -> tuple[WaitingWork, ...]:
     """Return the items of a project that wait for people beyond annotation, those that wait longest first.
 
     ``planted``: the planted reviews that the reader sees, which count as the items that they show.
@@ -77,10 +75,10 @@ def waiting_work(
     of_project = StoredItem.project_id == project
     states = select(StoredItem.state, func.count(), since).where(of_project, StoredItem.state.in_(list(_DECIDED_BY)))
     counts = {state: (number, first) for state, number, first in session.execute(states.group_by(StoredItem.state))}
-    for review in planted.values():
-        if review.state in _DECIDED_BY:
-            number, first = counts.get(review.state, (0, review.since))
-            counts[review.state] = number + 1, min(first, review.since)
+    for each in planted:
+        if each.state in _DECIDED_BY:
+            number, first = counts.get(each.state, (0, each.since))
+            counts[each.state] = number + each.number, min(first, each.since)
     rows = [
         WaitingWork(state=state, role=ROLE_OF[_DECIDED_BY[state]], person=None, items=number, since=first)
         for state, (number, first) in counts.items()

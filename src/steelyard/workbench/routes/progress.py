@@ -25,6 +25,7 @@ from steelyard.workbench.pipeline.planted_reviews import (
     item_with_number,
     planted_with_number,
     review_shown,
+    reviews_of,
     shown_to,
 )
 from steelyard.workbench.pipeline.projects import settings_of
@@ -116,7 +117,8 @@ def disagreement_page(
         planted = shown_to(session, row.id, visitor.person, visitor.role)
         made = disagreement_figures(session, row, category=category, after=after, planted=planted)
         items = [each.item for each in made.items]
-        views = item_panels(session, items, visitor.person, settings_of(row), planted)
+        reviews = reviews_of(session, planted, items)
+        views = item_panels(session, items, visitor.person, settings_of(row), reviews)
     limits = {"fewest_shared": FEWEST_SHARED, "level": LEVEL, "fewest": FEWEST_ITEMS}
     values = {"figures": made, "views": views, "category": category, **limits}
     return page(request, "disagreement.html", visitor, project=row, **values)
@@ -127,7 +129,7 @@ def item_page(request: Request, visitor: PeopleObserver, project: RowNumber, ite
     """Show an item with all answers to its present tasks, to be read."""
     with database_of(request).reading() as session:
         row = project_of(session, project)
-        planted = shown_to(session, row.id, visitor.person, visitor.role, number=item)
+        planted = reviews_of(session, shown_to(session, row.id, visitor.person, visitor.role), [item])
         # Who reviews nothing sees what the layer sees, and that it is planted.
         review = None if visitor.role in ROLE_OF.values() else planted_with_number(session, item)
         if review is not None:

@@ -18,11 +18,10 @@ from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, adjudication_order, evidence_of, letters_of
 from steelyard.workbench.pipeline.planted_reviews import (
-    NOTHING_PLANTED,
     ShownReview,
     evidence_shown,
     item_as_shown,
-    items_by_number,
+    item_with_number,
     remarks_shown,
 )
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
@@ -146,25 +145,24 @@ def item_panels(
     items: Sequence[int],
     visitor: int,
     settings: ProjectSettings,
-    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
+    reviews: Mapping[int, ShownReview],
 ) -> dict[int, ItemPanels]:
     """Return the views of items of a project with the tasks of their present rounds, the most disputed task first.
 
-    ``items`` are the numbers with which the visitor sees them, as those of the result. ``planted``: the planted reviews
-    that the visitor sees, by item; these items are seen as they are shown.
+    ``items`` are the numbers with which the visitor sees them, as those of the result. ``reviews``: the planted reviews
+    of them that the visitor sees, by item; these items are seen as they are shown.
     """
-    of_planted = items_by_number(planted)
-    numbers = {of_planted.get(number, number) for number in items}
+    numbers = {item for number in items if (item := item_with_number(reviews, number)) is not None}
     stored = list(session.scalars(select(StoredItem).where(StoredItem.id.in_(numbers))))
     evidence, remarks = evidence_of(session, stored), _remarks(session, numbers)
     for item in stored:
-        if (review := planted.get(item.id)) is not None:
+        if (review := reviews.get(item.id)) is not None:
             evidence[item.id] = evidence_shown(session, item, review)
-            remarks[item.id] = remarks_shown(session, session.get_one(StoredPlantedReview, review.planted.id))
+            remarks[item.id] = remarks_shown(session, session.get_one(StoredPlantedReview, review.id))
     talk, catalogues = _talk_about(session, evidence, remarks), catalogues_of(settings)
     views: dict[int, ItemPanels] = {}
     for item in stored:
-        review = planted.get(item.id)
+        review = reviews.get(item.id)
         shown = item if review is None else item_as_shown(item, review)
         view = _view(shown, evidence[item.id], talk, visitor, catalogues)
         panels = tuple(sorted(view.panels, key=lambda panel: -len(panel.disputed)))
