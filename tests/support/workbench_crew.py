@@ -127,7 +127,7 @@ class Crew:
 
     def items(self):
         """All items, as they are now."""
-        return self.rows(select(StoredItem).order_by(StoredItem.id))
+        return self.rows(select(StoredItem).order_by(StoredItem.place, StoredItem.id))
 
     def item(self, number=0):
         """The item of a number from 0, as it is now."""

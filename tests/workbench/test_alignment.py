@@ -94,7 +94,7 @@ def test_a_long_queue_of_alignment_is_read_page_by_page(sqlite_template, tmp_pat
             item.state, item.changed_at = "aligning", 2.0 + item.id // 90
 
     database.write(answer_all)
-    numbers = [item.id for item in crew.items()]
+    numbers = sorted(item.id for item in crew.items())
     with database.reading() as session:
         sizes, wanted = [], QueuePage()
         while wanted.after or not sizes:

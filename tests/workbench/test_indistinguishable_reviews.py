@@ -132,7 +132,7 @@ def make_genuine(crew, item, number, layer, elsewhere):
 
 def addresses(app, role, crew, item, number, layer):
     """Every address that a role can ask for, about the item: each parameter of a query with each of its values."""
-    stored, task = crew.items()[item - 1], crew.tasks(item_id=item)[0].id
+    stored, task = next(each for each in crew.items() if each.id == item), crew.tasks(item_id=item)[0].id
     numbers = {"project": crew.project, "item": number, "task": task, "person": 1}
     numbers |= {"number": 1, "release": 1, "assignment": 1}
     place = f"{stored.changed_at!r}:{number - 1}"
@@ -229,7 +229,10 @@ def test_after_the_decision_every_route_shows_the_reviewer_what_a_genuine_review
 def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_sqlite):
     crew, item, number, _ = planted_world(new_sqlite(), "research")
     visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
-    prompt, waiting = crew.items()[item - 1].prompt, [each.id for each in crew.items() if each.state == "validation"]
+    prompt, waiting = (
+        next(each.prompt for each in crew.items() if each.id == item),
+        [each.id for each in crew.items() if each.state == "validation"],
+    )
     assert visitor.get(f"/review/{number}").status_code == 200
     # At another time than that of the crew: an export from before the item was finished tells nothing of it.
     taken = StoredEvent(at=1.0, person_id=crew.people["researcher"][1], action="exported", subject="project")
@@ -257,10 +260,33 @@ def test_who_lists_the_answers_gets_those_to_finished_items_and_is_not_checked_b
     assert [event.detail for event in crew.events("exported")] == [{"evidence": "answers"}]
 
 
+def test_people_who_review_see_no_id_of_a_prompt(new_sqlite):
+    """It is the same under both numbers of an item: whoever knows it from before would know the item again."""
+    crew, item, number, _ = planted_world(new_sqlite(), "delivery")
+    app = application(crew.database, Options(hosts=("testserver",)))
+    crew.database.write(
+        lambda session: session.execute(update(StoredItem).values(prompt="secret-" + StoredItem.prompt))
+    )
+    crew.database.write(
+        lambda session: add_person(session, NewPerson("manager", "administrator", PASSWORD), by=None, at=0.0)
+    )
+    listed = "/api/v1/projects/1/items"
+    for name in ("delivery 5", "operations 7", "researcher 9"):
+        visitor = crew.visit(app, name, PASSWORD)
+        assert {each["prompt"] for each in visitor.get(listed).json()["items"]} == {None}, name
+        refused = visitor.get(f"{listed}?prompt=secret-p2")
+        assert (refused.status_code, "are not shown the ids of prompts" in refused.json()["error"]) == (400, True)
+        for address in ("/review", f"/review/{number}", f"/progress/1/items/{item}", "/progress/1/disagreement"):
+            assert "secret-" not in visitor.get(address).text, (name, address)
+    manager = crew.visit(app, "manager", PASSWORD)
+    (found,) = manager.get(f"{listed}?prompt=secret-p1").json()["items"]
+    assert found["prompt"] == "secret-p1"
+
+
 def arrivals(database, *, jump, num_items, seed):
     """The queue of a layer to which the items of a batch have come, with planted reviews of an older one.
 
-    Each item comes up to ``jump`` places after that of its number. Rows are moment, number, batch, state, round, and
+    Each item comes up to ``jump`` places after that of the import. Rows are moment, number, batch, state, round, and
     whether the review is planted.
     """
     shares = {"delivery_share": 1.0, "operations_share": 0.0, "validation": False, "review_gold_share": 0.2}
@@ -279,7 +305,7 @@ def arrivals(database, *, jump, num_items, seed):
         import_cases(
             session, project, [case(f"n{place}", "abc") for place in range(num_items)], batch=LATE, by=None, at=11.0
         )
-        items = session.scalars(select(StoredItem).where(StoredItem.batch == LATE).order_by(StoredItem.id)).all()
+        items = session.scalars(select(StoredItem).where(StoredItem.batch == LATE).order_by(StoredItem.place)).all()
         at = 100.0
         for place in np.argsort(np.arange(num_items) + rng.uniform(0, jump, num_items)):
             at += rng.exponential(10.0)
@@ -310,7 +336,13 @@ def separation(values, are_planted):
 
 @pytest.mark.parametrize(
     ("jump", "num_items"),
-    [(20, 160), pytest.param(8, 400, marks=pytest.mark.slow), pytest.param(1e6, 400, marks=pytest.mark.slow)],
+    [
+        (20, 160),
+        (0, 160),
+        pytest.param(0, 1200, marks=pytest.mark.slow),
+        pytest.param(8, 400, marks=pytest.mark.slow),
+        pytest.param(1e6, 400, marks=pytest.mark.slow),
+    ],
 )
 def test_number_batch_state_and_place_in_the_queue_tell_no_planted_review(new_sqlite, jump, num_items):
     queue = arrivals(new_sqlite(), jump=jump, num_items=num_items, seed=0)
@@ -331,6 +363,8 @@ def test_number_batch_state_and_place_in_the_queue_tell_no_planted_review(new_sq
         "distance from those around": np.minimum(abs(before), abs(behind)),
         "the number before is there": np.isin(numbers - 1, numbers),
         "the number behind is there": np.isin(numbers + 1, numbers),
+        "time since the one before": moments - np.roll(moments, 1),
+        "time to the one behind": np.roll(moments, -1) - moments,
     }
     for name, values in told.items():
         assert abs(separation(values[inner], are_planted[inner])) < 3, f"{name} tells planted reviews from others"

@@ -39,6 +39,9 @@ def test_names_that_are_not_seen_as_a_whole_are_refused(database, name):
     with pytest.raises(ConfigError, match="cannot be shown"):
         add(database, "ada", name)
 
+    with pytest.raises(ConfigError, match="is not a name"):
+        add(database, "ada", skills=("code", name))
+
     def make(session):
         with pytest.raises(ConfigError, match="is not a name of a project"):
             add_project(session, name, ProjectSettings(), by=None, at=NOON)

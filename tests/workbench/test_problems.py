@@ -148,6 +148,16 @@ def test_another_host_is_refused_as_a_page_and_as_data(visit, host):
         assert "evil" not in answer.text
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_another_host_is_refused_with_the_setting_and_no_option_of_a_command(visit, language):
+    headers = {"host": "evil.example", "accept-language": language}
+    for accept in ("text/html", "application/json"):
+        refused = visit.browser().get("/login", headers=headers | {"accept": accept})
+        assert refused.status_code == 400
+        assert "public_name" in refused.text
+        assert "--" not in refused.text.partition("<main>")[2]
+
+
 def test_two_hosts_in_a_request_are_none(visit):
     headers = [("host", "testserver"), ("host", "evil.example")]
     check(visit.browser().get("/login", headers=headers), 400, is_data=False)

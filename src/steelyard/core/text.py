@@ -85,14 +85,6 @@ def number_of(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def is_one_line(text: str) -> bool:
-    """Tell whether a text stands on one line: without control characters, line ends and halves of characters.
-
-    Joiners, which many scripts need within words, count as letters do.
-    """
-    return not any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text)
-
-
 def money_text(amount: float) -> str:
     """Format an amount of money with two decimals, and a small one with two digits: ``1,200.00``, ``0.0013``."""
     decimals = 2 if not amount or abs(amount) >= 0.1 else 1 - floor(log10(abs(amount)))

@@ -16,6 +16,7 @@ from starlette.routing import Match, Mount
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
+from steelyard.core.remedies import Remedy
 from steelyard.io.progress import log
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LoginNeeded, visitor_of
@@ -124,8 +125,9 @@ def on_fault(request: Request, error: Exception, *, headers: Sequence[tuple[byte
 
 def refuse_host(request: Request) -> Response:
     """Answer a request for a host that is not this workbench, without a word of what is in it."""
-    reason = "the workbench is not opened by this name: it is served under its public names alone"
-    return _answer(request, None, 400, reason, sentence=lambda words: words["refused host"])
+    setting = Remedy("public_name")
+    reason = f"the workbench is not opened by this name: it is served under those of {setting} alone"
+    return _answer(request, None, 400, reason, sentence=lambda words: words["refused host"].format(setting=setting))
 
 
 def _problem(

@@ -40,10 +40,13 @@ _REPEATS = (
 
 
 class HardItem(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """An item with its disagreement (`ExcessDisagreement`), and the versions of the guideline of its answers."""
+    """An item with its disagreement (`ExcessDisagreement`), and the versions of the guideline of its answers.
+
+    ``prompt``: the id of the prompt; null for people who review.
+    """
 
     item: int
-    prompt: str
+    prompt: str | None
     language: str
     category: str
     batch: str
@@ -111,6 +114,8 @@ def disagreement_figures(
     if after is not None:
         after = item_with_number(reviews_of(session, planted, [after]), after) or -1
     worst = _worst(session, project.id, category, after)
+    if planted is not None:
+        worst = tuple(msgspec.structs.replace(row, prompt=None) for row in worst)
     reviews = reviews_of(session, planted, [row.item for row in worst])
     items = tuple(
         row

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import Select, select
+from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import Origin, TaskAnswer
@@ -75,18 +75,19 @@ def export_cases(
     ``block``: how many items are read at a time; the cases are the same with any number. ``left_out``: selects items
     that the reader is shown as unfinished.
     """
-    after = 0
+    after = -1, 0
     is_sent = [StoredItem.project_id == project.id, StoredItem.state == "finished"]
     if left_out is not None:
         is_sent.append(StoredItem.id.not_in(left_out))
-    finished = select(StoredItem).where(*is_sent).order_by(StoredItem.id).limit(block)
-    while items := session.scalars(finished.where(StoredItem.id > after)).all():
+    order = tuple_(StoredItem.place, StoredItem.id)
+    finished = select(StoredItem).where(*is_sent).order_by(StoredItem.place, StoredItem.id).limit(block)
+    while items := session.scalars(finished.where(order > after)).all():
         answers = _answers_of(session, items)
         for item in items:
             case = _with_evidence(project, item, answers.get(item.id, []), evidence)
             if case is not None:
                 yield case
-        after = items[-1].id
+        after = items[-1].place, items[-1].id
         session.expunge_all()
 
 

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Select, Subquery, case, exists, select
+from sqlalchemy import Select, Subquery, case, exists, null, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.core.types import JsonObject
 from steelyard.workbench.pipeline.planted_reviews import ShownTable
 from steelyard.workbench.pipeline.question_words import category_spellings
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredEvent,
@@ -36,10 +37,10 @@ class ListPage(NamedTuple, Generic[RowT]):
 
 @dataclass(frozen=True)
 class ItemNote:
-    """An item without its texts, which the export has."""
+    """An item without its texts, which the export has. ``prompt``: the id of the prompt; null for people who review."""
 
     id: int
-    prompt: str
+    prompt: str | None
     language: str
     category: str
     batch: str
@@ -114,12 +115,21 @@ def item_page(
     size: int = PAGE_SIZE,
     planted: ShownTable | None = None,
 ) -> ListPage[ItemNote]:
-    """Return items of a project in the order of the import.
+    """Return items of a project in the order of their numbers.
 
-    ``planted``: the planted reviews that the reader sees; these items are listed as they are shown.
+    ``planted``: the planted reviews that the reader sees; these items are listed as they are shown. Ids of prompts are
+    left out then: they are the same wherever an item is shown. Raises RefusedError where items are chosen by one.
     """
     item = StoredItem
-    columns = {field.name: getattr(item, field.name) for field in fields(ItemNote)}
+    columns: dict[str, Any] = {field.name: getattr(item, field.name) for field in fields(ItemNote)}
+    if planted is not None and wanted.prompt:
+        problem, do = (
+            "people who review are not shown the ids of prompts",
+            "choose by state, batch or category",
+        )
+        raise RefusedError(problem, words="prompt ids", where="prompt", do=do)
+    if planted is not None:
+        columns["prompt"] = null()
     ordinary = select(*columns.values())
     wanted_values = {
         "batch": (wanted.batch,),

@@ -337,26 +337,30 @@ def _first_tasks(number: int, item: JsonObject, case: Case, settings: ProjectSet
 
 
 def _number_items(session: Session, items: Sequence[JsonObject], settings: ProjectSettings, *, num_before: int) -> None:
-    """Give new items of a batch their numbers, and leave some between them for planted reviews, at random places.
+    """Give new items of a batch their places and numbers, and leave some numbers between them for planted reviews.
 
-    As many as the layers will get, by their shares. Without planted reviews the database numbers the items.
+    Both are in random order: items that come to a layer in that of the import tell nothing of the numbers. As many are
+    left as the layers will get, by their shares. Without planted reviews the database numbers the items.
     """
+    for place, item in enumerate(items, start=num_before):
+        item["place"] = place
     rules = settings.rules
     share = rules.review_gold_share / (1 - rules.review_gold_share)
     rate = 2 * share * (rules.delivery_share + rules.operations_share + rules.validation)
+    if not rate:
+        return
     # Rounded over the project, not over each batch: small batches have their share, too.
     num_spare = floor(rate * (num_before + len(items))) - floor(rate * num_before)
-    if not num_spare:
-        return
     numbers = next_item_numbers(session, len(items) + num_spare)
     rng = generator(settings.seed, "spare numbers", items[0]["batch"], num_before)
     # The last number is an item's: the next import counts on from there.
-    spare = set(rng.choice(len(numbers) - 1, size=num_spare, replace=False).tolist())
-    place_of_batch = {"project_id": items[0]["project_id"], "batch": items[0]["batch"]}
-    session.execute(insert(StoredSpareNumber), [{"id": numbers[place], **place_of_batch} for place in sorted(spare)])
-    taken = (number for place, number in enumerate(numbers) if place not in spare)
-    for item, number in zip(items, taken, strict=True):
-        item["id"] = number
+    order = [*rng.permutation(len(numbers) - 1).tolist(), len(numbers) - 1]
+    spare, taken = sorted(order[:num_spare]), rng.permutation(order[num_spare:]).tolist()
+    of_block = {"project_id": items[0]["project_id"], "batch": items[0]["batch"], "place": num_before}
+    if spare:
+        session.execute(insert(StoredSpareNumber), [{"id": numbers[each], **of_block} for each in spare])
+    for item, each in zip(items, taken, strict=True):
+        item["id"] = numbers[each]
 
 
 def _check_storable(case: Case) -> None:

@@ -6,11 +6,9 @@ of each 1/share reviews is planted, at a random place of each block of items (`a
 the layer who decides on it takes it from the queue, as with any item.
 
 Its number and its batch are not those of its item, which is older than what waits: it gets one of the numbers that the
-import left between those of the items (`StoredSpareNumber`), as far from that of the item before it as the numbers of
-other items are that came one after the other.
+import left between those of the items (`StoredSpareNumber`), at random, as the items got theirs.
 """
 
-from math import ceil
 from typing import Any
 
 from numpy.random import Generator
@@ -45,8 +43,6 @@ ROLE_OF: dict[Layer, str] = {"delivery": "delivery", "operations": "operations",
 _LONGEST_PAUSE = 3600.0
 """Seconds within which a planted review follows an ordinary item."""
 _NUM_LATEST = 20
-"""Items that came last to a layer: their numbers and moments tell how far those of neighbours are apart."""
-_MOST_AHEAD = 4
 """Items in whose time a planted review comes: right after one, it would come sooner than others do."""
 
 
@@ -85,36 +81,29 @@ def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float)
     )
     if chosen := session.scalar(ready.execution_options(populate_existing=True)):
         rng = generator(settings.seed, "planted review placed", chosen.item_id, chosen.round, LAYERS.index(layer))
-        chosen.placed_at, place = _next_place(session, item, layer, rng, at=at)
-        if spare := _spare_number(session, item, place, rng):
+        chosen.placed_at = at + _delay(session, item, layer, rng, at=at)
+        if spare := _spare_number(session, item, rng):
             chosen.number, chosen.batch = spare.id, spare.batch
             session.delete(spare)
         session.flush()
 
 
-def _next_place(session: Session, item: StoredItem, layer: Layer, rng: Generator, *, at: float) -> tuple[float, int]:
-    """Return the moment and the number of an item that would come to a layer after one that came at a time.
+def _delay(session: Session, item: StoredItem, layer: Layer, rng: Generator, *, at: float) -> float:
+    """Return the seconds after which a planted review follows an item: within the time that up to 20 of them took.
 
-    It is expected to come as others did before: within the time that one to four of them took, and with a number as far
-    from this one as theirs were from each other after as many steps.
+    So many others come between the two that the moments before and after it are as far away as those of others.
     """
     latest = (
-        select(StoredItem.id, StoredItem.changed_at)
+        select(StoredItem.changed_at)
         .where(StoredItem.state == STATE_OF[layer], StoredItem.project_id == item.project_id)
         .where(StoredItem.batch == item.batch, StoredItem.changed_at <= at)
         .order_by(StoredItem.changed_at.desc(), StoredItem.id.desc())
         .limit(_NUM_LATEST)
     )
-    rows = session.execute(latest).all()
-    numbers, share = [number for number, _ in rows], float(rng.random())
-    ahead = 1 + int(rng.integers(min(_MOST_AHEAD, len(rows) - 1))) if len(rows) > 1 else 0
+    moments = session.scalars(latest).all()
     # Items of a batch that is moved at once have the same moment, and so has this one.
-    pause = at - rows[ahead].changed_at if ahead else _last_pause(session, layer, at=at)
-    steps = max(1, ceil(ahead * share))
-    reached = [item.id + later - earlier for later, earlier in zip(numbers, numbers[steps:], strict=False)]
-    places = [place for place in reached if min(numbers) <= place <= max(numbers) + steps + _MOST_AHEAD]
-    place = places[int(rng.integers(len(places)))] if places else item.id
-    return at + min(pause, _LONGEST_PAUSE) * share, place
+    pause = at - moments[-1] if len(moments) > 1 else _last_pause(session, layer, at=at)
+    return min(pause, _LONGEST_PAUSE) * float(rng.random())
 
 
 def _last_pause(session: Session, layer: Layer, *, at: float) -> float:
@@ -131,19 +120,29 @@ def _last_pause(session: Session, layer: Layer, *, at: float) -> float:
     return min((at - moment for moment in before if moment is not None), default=0.0)
 
 
-def _spare_number(session: Session, item: StoredItem, place: int, rng: Generator) -> StoredSpareNumber | None:
-    """Return the spare number nearest to a place, of the batch of an item where that has one; null for none at all."""
+def _spare_number(session: Session, item: StoredItem, rng: Generator) -> StoredSpareNumber | None:
+    """Return a random one of the spare numbers that were left with that of an item; null for none at all.
+
+    Where none is left of these, it is one of those before them in the batch, after them, or in the project.
+    """
     spare = StoredSpareNumber
-    for of_batch in ([spare.batch == item.batch], []):
-        free = select(spare).where(spare.project_id == item.project_id, *of_batch).limit(1)
+    free = select(spare).where(spare.project_id == item.project_id)
+    of_batch = spare.batch == item.batch
+    for nearest in (
+        free.where(of_batch, spare.place <= item.place).order_by(spare.place.desc()),
+        free.where(of_batch, spare.place > item.place).order_by(spare.place),
+        free.order_by(spare.id.desc()),
+    ):
+        block = session.scalar(nearest.limit(1))
+        if block is None:
+            continue
+        of_block = free.where(spare.batch == block.batch, spare.place == block.place).order_by(spare.id)
+        number = session.scalar(select(func.count()).select_from(of_block.order_by(None).subquery())) or 0
         # Two people who move items at once take different ones, and wait for nothing.
-        free = free.with_for_update(skip_locked=True)
-        sides = (
-            session.scalar(free.where(spare.id >= place).order_by(spare.id)),
-            session.scalar(free.where(spare.id < place).order_by(spare.id.desc())),
-        )
-        if near := [each for each in sides if each is not None]:
-            return min(near, key=lambda each: (abs(each.id - place), rng.random()))
+        left = of_block.with_for_update(skip_locked=True).limit(1)
+        chosen = session.scalar(left.offset(int(rng.integers(max(1, number))))) or session.scalar(left)
+        if chosen is not None:
+            return chosen
     return None
 
 

@@ -188,7 +188,7 @@ def list_items(
     category: Filter = "",
     prompt: Filter = "",
 ) -> ItemsNote:
-    """List the items of a project in the order of the import, a page at a time."""
+    """List the items of a project in the order of their numbers, a page at a time."""
     with database_of(request).reading() as session:
         project_of(session, project)
         wanted = ItemSelection(state, batch, category, prompt)

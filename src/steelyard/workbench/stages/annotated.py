@@ -164,7 +164,7 @@ def _dropped(session: Session, project: int, exported: Container[tuple[str, str]
     rows = session.execute(
         select(StoredItem.prompt, StoredItem.language)
         .where(StoredItem.project_id == project, StoredItem.state.in_(_ENDED))
-        .order_by(StoredItem.id)
+        .order_by(StoredItem.place, StoredItem.id)
     )
     return tuple(prompt for prompt, language in rows if (prompt, language) not in exported)
 

@@ -6,7 +6,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
-from steelyard.core.text import is_one_line
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredKey, StoredPerson
 
@@ -52,14 +51,13 @@ def check_free(session: Session, name: str, display_name: str) -> None:
 
 
 def checked_skills(skills: Sequence[str]) -> list[str]:
-    """Return categories without spaces around them. Raises ConfigError for one that no page can show."""
+    """Return categories without spaces around them. Raises RefusedError for one that is no name."""
     checked = [each.strip() for each in skills]
     for each in checked:
         if not each:
             do = "omit it: without any a person gets all tasks"
             raise RefusedError("a category without a name", words="name", where="skill", do=do)
-        # Categories are those of the data, whatever characters they have: pages isolate them.
-        if len(each) > 200 or not is_one_line(each):
-            problem = f"{each[:50]!r} cannot be shown"
-            raise RefusedError(problem, words="name", where="skill", allowed="200 characters on one line")
+        # Not in another normal form than that of the data: a person gets the tasks with exactly this category.
+        if not is_name(each):
+            raise RefusedError(f"{each[:50]!r} is not a name", words="name", where="skill", allowed=NAME_RULE)
     return checked

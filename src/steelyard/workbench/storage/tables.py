@@ -128,13 +128,15 @@ HAS_DISCARDS = "CAST(discarded AS VARCHAR) != '[]'"
 class StoredItem(WorkbenchTable):
     """One case on its way through the pipeline. ``case_json`` is its line of a case file, ``state`` an `ItemState`.
 
-    ``round`` counts how often it was sent back; ``discarded`` are ids of responses that people took out.
+    ``round`` counts how often it was sent back; ``discarded`` are ids of responses that people took out. ``place`` is
+    that of the import: where reviews are planted, numbers are in another order (`projects.import_cases`).
     """
 
     __tablename__ = "items"
     __table_args__ = (
         UniqueConstraint("project_id", "prompt", "language"),
         Index("ix_items_state", "project_id", "state", "id"),
+        Index("ix_items_place", "project_id", "state", "place", "id"),
         Index("ix_items_batch", "project_id", "batch"),
         # Queues have the items of all projects, those that wait longest first.
         Index("ix_items_waiting", "state", "changed_at", "id"),
@@ -154,19 +156,21 @@ class StoredItem(WorkbenchTable):
     agreement: Mapped[float | None]
     discarded: Mapped[list[str]]
     changed_at: Mapped[float]
+    place: Mapped[int] = mapped_column(default=0)
 
 
 class StoredSpareNumber(WorkbenchTable):
     """A number among those of the items of a batch that no item has: a planted review may get it (`review_placement`).
 
-    ``id`` is the number itself.
+    ``id`` is the number itself, ``place`` the first place of the items that were numbered with it.
     """
 
     __tablename__ = "spare_numbers"
-    __table_args__ = (Index("ix_spare_numbers_batch", "project_id", "batch", "id"),)
+    __table_args__ = (Index("ix_spare_numbers_batch", "project_id", "batch", "place", "id"),)
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     batch: Mapped[str] = mapped_column(String(200))
+    place: Mapped[int]
 
 
 class StoredTask(WorkbenchTable):

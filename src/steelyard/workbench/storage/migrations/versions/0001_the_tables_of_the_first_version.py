@@ -109,7 +109,7 @@ def _create_projects() -> None:
 
 def _create_items() -> None:
     _create(
-        "items", _columns(_NUMBER, "project_id round"), _columns(sa.String(500), "prompt"),
+        "items", _columns(_NUMBER, "project_id round place"), _columns(sa.String(500), "prompt"),
         _columns(sa.String(40), "language"), _columns(sa.String(200), "category batch"),
         _columns(sa.Text(), "case_json"), _columns(sa.String(30), "state"),
         _columns(sa.Double(), "agreement", nullable=True), _columns(sa.JSON(), "discarded"),
@@ -117,14 +117,15 @@ def _create_items() -> None:
     )
     op.create_index("ix_items_batch", "items", ["project_id", "batch"])
     op.create_index("ix_items_discarded", "items", ["project_id"], sqlite_where=sa.text("CAST(discarded AS VARCHAR) != '[]'"), postgresql_where=sa.text("CAST(discarded AS VARCHAR) != '[]'"))
+    op.create_index("ix_items_place", "items", ["project_id", "state", "place", "id"])
     op.create_index("ix_items_progress", "items", ["project_id", "batch", "category", "state", "round"])
     op.create_index("ix_items_state", "items", ["project_id", "state", "id"])
     op.create_index("ix_items_waiting", "items", ["state", "changed_at", "id"])
     _create(
-        "spare_numbers", _columns(_NUMBER, "project_id"), _columns(sa.String(200), "batch"),
+        "spare_numbers", _columns(_NUMBER, "project_id place"), _columns(sa.String(200), "batch"),
         refers="project_id -> projects",
     )
-    op.create_index("ix_spare_numbers_batch", "spare_numbers", ["project_id", "batch", "id"])
+    op.create_index("ix_spare_numbers_batch", "spare_numbers", ["project_id", "batch", "place", "id"])
     _create(
         "release_parts", _columns(_NUMBER, "release_id number"), _columns(sa.String(100), "path"),
         _columns(sa.LargeBinary(), "content"), refers="release_id -> releases", unique=("release_id path number",),
