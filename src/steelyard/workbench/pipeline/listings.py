@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Select, Subquery, case, exists, null, select
+from sqlalchemy import Select, SQLColumnExpression, Subquery, case, exists, null, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.core.types import JsonObject
@@ -121,7 +121,7 @@ def item_page(
     left out then: they are the same wherever an item is shown. Raises RefusedError where items are chosen by one.
     """
     item = StoredItem
-    columns: dict[str, Any] = {field.name: getattr(item, field.name) for field in fields(ItemNote)}
+    columns: dict[str, SQLColumnExpression[Any]] = {field.name: getattr(item, field.name) for field in fields(ItemNote)}
     if planted is not None and wanted.prompt:
         problem, do = (
             "people who review are not shown the ids of prompts",
@@ -138,7 +138,7 @@ def item_page(
         "prompt": (wanted.prompt,),
     }
 
-    def chosen(statement: Select, columns: Mapping[str, Any]) -> Select:
+    def chosen(statement: Select, columns: Mapping[str, SQLColumnExpression[Any]]) -> Select:
         statement = statement.where(item.project_id == project, columns["id"] > after)
         for name, values in wanted_values.items():
             if any(values):

@@ -19,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Double,
     Select,
+    SQLColumnExpression,
     and_,
     bindparam,
     case,
@@ -206,21 +207,26 @@ def review_shown(session: Session, planted: StoredPlantedReview) -> ShownReview:
     return ShownReview(*session.execute(chosen.where(StoredPlantedReview.id == planted.id)).one())
 
 
-def _as_waiting(layer: Layer) -> dict[str, Any]:
+def _as_waiting(layer: Layer) -> dict[str, SQLColumnExpression[Any]]:
     """Return the columns of `ShownReview` for planted reviews that wait for a layer."""
     planted, item = StoredPlantedReview, StoredItem
-    columns: dict[str, Any] = {name: getattr(planted, name, None) for name in ShownReview._fields}
-    return columns | {
+    return {
+        "id": planted.id,
+        "item_id": planted.item_id,
         "number": SHOWN_NUMBER,
         "batch": SHOWN_BATCH,
         "state": literal(STATE_OF[layer]),
+        "round": planted.round,
         "since": planted.placed_at,
         "category": item.category,
         "item_batch": item.batch,
+        "decision": planted.decision,
+        "person_id": planted.person_id,
+        "seconds": planted.seconds,
     }
 
 
-def _as_decided(session: Session, project: int, layer: Layer) -> dict[str, Any]:
+def _as_decided(session: Session, project: int, layer: Layer) -> dict[str, SQLColumnExpression[Any]]:
     """Return the columns of `ShownReview` for planted reviews of a layer as items that moved on by the decision.
 
     An accepted one waits for the next layer that had drawn its item, until that layer has decided on another one since

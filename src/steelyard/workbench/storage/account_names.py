@@ -51,7 +51,7 @@ def check_free(session: Session, name: str, display_name: str) -> None:
 
 
 def checked_skills(skills: Sequence[str]) -> list[str]:
-    """Return categories without spaces around them. Raises RefusedError for one that is no name."""
+    """Return categories without spaces around them. Raises RefusedError for one that the rule of names refuses."""
     checked = [each.strip() for each in skills]
     for each in checked:
         if not each:
