@@ -142,7 +142,7 @@ def progress_figures(
             (each.batch, each.category, each.state, each.round > 1, each.number),
         ]
     days, people = _days(session, project.id, shown), _people(session, project.id)
-    rounds, left = _rounds(session, project.id, shown), _answers_left(session, project.id, planted)
+    rounds, left = _rounds(session, project.id, shown), _answers_left(session, project.id, planted, shown)
     total = _counted("", groups)
     forecast_at = (at // DAY) * DAY
     to_come = _left(session, project, rounds, left, items=total, planted=planted, shown=shown, at=forecast_at)
@@ -312,7 +312,7 @@ def _rounds(session: Session, project: int, shown: Sequence[ShownSums]) -> Round
     )
 
 
-def _answers_left(session: Session, project: int, planted: ShownTable | None) -> int:
+def _answers_left(session: Session, project: int, planted: ShownTable | None, shown: Sequence[ShownSums]) -> int:
     # The condition of the index `ix_tasks_left`, in its words.
     left = select(func.sum(StoredTask.num_wanted - StoredTask.num_answered)).where(
         StoredTask.project_id == project,
@@ -321,7 +321,7 @@ def _answers_left(session: Session, project: int, planted: ShownTable | None) ->
         ~StoredTask.is_gold,
     )
     number = int(session.scalar(left) or 0)
-    if planted is None:
+    if planted is None or not any(each.state == "annotating" for each in shown):
         return number
     again = (
         select(func.sum(StoredTask.num_wanted))

@@ -184,7 +184,9 @@ def reviews_of(session: Session, shown: ShownTable | None, numbers: Collection[i
     """Return the planted reviews that are shown with one of the numbers, or whose item has it, by item."""
     if shown is None or not numbers:
         return {}
-    is_wanted = or_(shown.columns.number.in_(numbers), shown.columns.item_id.in_(numbers))
+    # By item alone: the table is then read by the index of the items.
+    of_numbers = session.scalars(select(StoredPlantedReview.item_id).where(StoredPlantedReview.number.in_(numbers)))
+    is_wanted = shown.columns.item_id.in_([*numbers, *of_numbers])
     reviews = (ShownReview(*row) for row in session.execute(select(*shown.columns).where(is_wanted)))
     return {review.item_id: review for review in reviews}
 
