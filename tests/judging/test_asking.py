@@ -1,6 +1,7 @@
 import json
 import re
 from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 import pytest
@@ -12,7 +13,8 @@ from steelyard.core.plugins import build
 from steelyard.core.types import Message
 from steelyard.io.ledger import open_ledger
 from steelyard.io.progress import observed
-from steelyard.judging.asking import answers_of, as_request, ask_panel, tokens_used
+from steelyard.judging.asking import PricedChat, answers_of, as_request, ask_panel, ask_requests, tokens_used
+from steelyard.judging.early_abort import FirstFailures
 from steelyard.judging.panel import build_panel, choose_panel
 from steelyard.judging.planning import plan_comparisons
 from steelyard.judging.token_use import Ceilings
@@ -120,6 +122,22 @@ def test_a_run_of_failures_ends_early():
         with pytest.raises(ModelError, match=r"the first 20 requests all failed .*out of memory"):
             ask_panel(jury_at(server), planned(), ledger)
         assert len(server.questions) < 28
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_chat_that_answered_before_may_refuse_any_number_of_texts(status):
+    """Its settings are right: a refusal is about the text. A server that fails may still be down."""
+    with chatting(lambda _: (status, b"no")) as server, open_ledger(None) as ledger:
+        chat = jury_at(server).members[0].chat
+        questions = [Question(messages=(Message(role="user", content=f"why {n}?"),), max_tokens=9) for n in range(40)]
+        requests = [as_request(question, chat) for question in questions]
+        rule = FirstFailures(has_answers=True)
+        asking = partial(ask_requests, PricedChat("m", chat), requests, ledger, num_requests=40, first_failures=rule)
+        if status == 400:
+            assert asking() == (40, 0, 40)
+        else:
+            with pytest.raises(ModelError, match="the first 20 requests all failed"):
+                asking()
 
 
 def test_a_run_of_cut_replies_ends_early():

@@ -1,13 +1,15 @@
 import json
 import os
+import re
 import signal
 
 import msgspec
 import pytest
 
 import warm_process
-from chat_server import chatting
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError, UserError
+from batch_service import answer_batches, expired
+from chat_server import chatting, completion
+from steelyard.core.errors import ConfigError, EvidenceError, ModelError, UserError, WaitingError
 from steelyard.core.types import Case, Judgment, Message, Prompt, Rating, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.kept import read_kept
@@ -192,6 +194,66 @@ def test_failed_items_are_listed_and_over_the_limit_end_the_run(tmp_path):
     assert [row["prompt"] for row in lines(tmp_path / "out", FAILED_FILE)] == ["p2"]
     assert run.counts.dropped == {"not translated": 1}
     assert read_kept(tmp_path / "out" / KEPT_FILE).prompts == ("p1",)
+
+
+REFUSED = (400, b'{"error": {"message": "no"}}')
+
+
+def number_in(question):
+    found = re.search(r"number (\d+)", question["messages"][-1]["content"])
+    return int(found[1]) if found else None
+
+
+def test_a_failed_item_takes_one_request_and_the_same_command_asks_for_it_again(tmp_path):
+    cases = write(tmp_path, [item(number) for number in range(6)])
+    failing = {2, 4}
+    with chatting(lambda question: (500, b"busy") if number_in(question) in failing else as_asked(question)) as server:
+        with pytest.raises(ModelError, match=r"2 of 6 translations failed \(failed, http_500 2\)"):
+            translate(cases, tmp_path / "out", config(server))
+        assert len(server.questions) == 6
+        failing.clear()
+        assert translate(cases, tmp_path / "out", config(server)).counts.num_used == 6
+        assert [number_in(question) for question in server.questions[6:]] == [2, 4]
+
+
+def test_refused_items_at_the_beginning_end_no_run_that_allows_them(tmp_path):
+    cases = write(tmp_path, [item(number) for number in range(30)])
+    with chatting(lambda question: REFUSED if number_in(question) < 25 else as_asked(question)) as server:
+        with pytest.raises(ModelError, match="the first 20 requests all failed") as caught:
+            translate(cases, tmp_path / "out", config(server))
+        assert "allow_failed=N" in str(caught.value.do)
+        run = translate(cases, tmp_path / "allowed", config(server, allow_failed=25))
+    assert (run.counts.num_used, run.counts.dropped) == (5, {"not translated": 25})
+
+
+@pytest.mark.parametrize("fault", [REFUSED, completion("ля", "length")], ids=["refused", "cut off"])
+def test_items_that_are_difficult_to_the_end_are_listed_after_all_others(tmp_path, fault):
+    """In later rounds they alone are asked for: all requests of these may fail, or be cut off."""
+    cases = write(tmp_path, [item(number) for number in range(120)])
+
+    def answer(question):
+        text = question["messages"][-1]["content"]
+        is_again = "refused so far" in question["messages"][0]["content"] or "===" not in text
+        number = number_in(question)
+        if number is None or number % 5 != 4:
+            return as_asked(question) if "===" in text else fault
+        return fault if is_again else "I cannot help with that."
+
+    with chatting(answer) as server:
+        run = translate(cases, tmp_path / "out", config(server, allow_failed=24))
+    assert (run.counts.num_used, run.counts.dropped) == (96, {"not translated": 24})
+
+
+def test_an_item_that_failed_in_a_batch_is_left_out_where_it_may_fail(tmp_path):
+    folder, cases = tmp_path / "batches", write(tmp_path, [item(number) for number in range(5)])
+    with chatting(as_asked) as server:
+        chat = {"base_url": server.url, "model": "served"}
+        with pytest.raises(WaitingError, match="5 requests wait"):
+            translate(cases, tmp_path / "out", Config(to=("ru",), chat=chat), batch=folder)
+        answer_batches(folder, server, fails=lambda one: expired(one) if number_in(one["body"]) == 3 else None)
+        run = translate(cases, tmp_path / "out", Config(to=("ru",), chat=chat, allow_failed=1), batch=folder)
+    assert run.summary.languages["ru"].failed == {"failed, batch_expired": 1}
+    assert run.counts.num_used == 4
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,42 @@ def test_what_cannot_be_translated_has_its_problem_and_no_text():
     assert all(text.text is None for text in examined.texts.values())
 
 
-@pytest.mark.parametrize("failure", ["refused", "failed", "cut off"])
+@pytest.mark.parametrize("failure", ["refused", "cut off"])
 def test_a_reply_without_a_text_says_why(failure):
     translator = Translator(lambda question, number: Reply(request="r", failure=failure))
     assert {text.problem for text in translated(translator).texts.values()} == {failure}
+
+
+@pytest.mark.parametrize("max_characters", [12_000, 60])
+def test_a_request_that_failed_is_not_sent_in_other_words(max_characters):
+    translator = Translator(lambda question, number: Reply(request="r", failure="failed", detail="http_500: busy"))
+    item = translated(translator, max_characters=max_characters)
+    assert len(translator.asked) == 1
+    assert {text.problem for text in item.texts.values()} == {"failed, http_500"}
+
+
+def test_an_item_over_the_context_of_the_server_is_translated_block_by_block():
+    def write(question, number):
+        if is_document(question):
+            return Reply(request="r", failure="failed", detail="too_long: 9,000 tokens")
+        return in_cyrillic(question.messages[-1].content)
+
+    translator = Translator(write)
+    item = translated(translator)
+    assert texts_of(item) == expected()
+    assert sum(map(is_document, translator.asked)) == 1
+
+
+def test_a_block_that_failed_is_not_sent_again():
+    def write(question, number):
+        if is_document(question):
+            return "no document"
+        return Reply(request="r", failure="failed", detail="timeout")
+
+    translator = Translator(write)
+    assert translated(translator).problem == "failed, timeout"
+    blocks = [question for question in translator.asked if not is_document(question)]
+    assert len({question.messages[-1].content for question in blocks}) == len(blocks)
 
 
 def test_only_the_damaged_text_is_translated_anew():

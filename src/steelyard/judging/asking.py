@@ -21,7 +21,7 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
-from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts, first_failures_error
+from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, FirstFailures, RequestCounts
 from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.prefix_order import (
     USUAL_DISTANCE,
@@ -34,6 +34,7 @@ from steelyard.judging.prefix_order import (
 from steelyard.judging.token_use import AnyPrice, Budget, Ceilings, Spending, TokenCounts, TokenUse, sum_tokens
 from steelyard.judging.verdicts import combine_repeats, panel_answer
 
+_FIRST_FAILURES, _NO_REPLIES = FirstFailures(), CutReplies()
 _BLOCK = 1000
 """Comparisons, at least, of which two stand for all in the search for the first one without a reply."""
 
@@ -89,7 +90,7 @@ def ask_panel(
             max_truncated=max_truncated,
             budget=budget,
             done=order.done,
-            allow_failed=allow_failed,
+            first_failures=FirstFailures.of(allow_failed=allow_failed),
         )
     return counts
 
@@ -114,20 +115,22 @@ def ask_requests(
     remedy: str = MORE_TOKENS,
     budget: Budget | None = None,
     done: Callable[[str], object] = lambda request: None,
-    allow_failed: bool | None = None,
+    first_failures: FirstFailures = _FIRST_FAILURES,
+    cuts: CutReplies = _NO_REPLIES,
 ) -> RequestCounts:
     """Ask a chat every question that has no reply in the ledger, equal ones once, and store the replies as they arrive.
 
     ``num_requests`` is the length of the progress bar; null shows none. ``remedy`` tells what to do where more than the
     share ``max_truncated`` of the replies is cut off. Those of ``first`` are answered before the others are sent, which
     servers then have in their caches. At a ceiling of ``budget`` no further one is sent, and those under way are
-    awaited. ``done`` gets the id of each request that has a reply or is not sent. Raises as `ask_panel` does.
+    awaited. ``done`` gets the id of each request that has a reply or is not sent. ``cuts`` are the replies of earlier
+    rounds, and part of the share that is cut off. Raises as `ask_panel` does.
     """
     ledger.batches.refuse_waiting()
     with nullcontext() if num_requests is None else bar(f"asking {model.name}", num_requests) as shown:
         store = _ReplyStore(ledger, model, shown, max_truncated=max_truncated, remedy=remedy)
         store.budget = budget or Budget(Ceilings())
-        store.allow_failed = allow_failed
+        store.first_failures, store.cuts = first_failures, cuts
         # The questions under way alone: of a million the ids are on disk.
         pending: dict[str, Question] = {}
         is_new = ledger.new_ids()
@@ -239,14 +242,14 @@ class _ReplyStore:
         self.max_truncated, self.remedy = max_truncated, remedy
         self.num_questions = self.num_kept = self.num_answered = self.num_repeated = self.num_failed = 0
         self.num_first_failed = self.num_uncounted = 0
-        self.cuts = CutReplies()
+        self.cuts = _NO_REPLIES
         self.all_spent = Spending()
         self.first_failure = ""
         self.budget = Budget(Ceilings())
         self.sent = Spending()
         self.ceiling: Remedy | None = None
         self.futility: ModelError | None = None
-        self.allow_failed: bool | None = None
+        self.first_failures = _FIRST_FAILURES
 
     def keep(self, request: str) -> None:
         """Count a reply that the ledger has already."""
@@ -290,7 +293,8 @@ class _ReplyStore:
         """
         is_failed = reply.failure == "failed"
         # Whoever goes on without what fails again is not stopped by it.
-        self.num_first_failed += is_failed and not self.ledger.has_failed(reply.request)
+        if is_failed and self.first_failures.counts(reply):
+            self.num_first_failed += not self.ledger.has_failed(reply.request)
         self.ledger.add(reply)
         self.num_failed += is_failed
         self.num_answered += reply.failure != "failed"
@@ -304,11 +308,9 @@ class _ReplyStore:
         self._check()
 
     def _check(self) -> None:
-        if not self.allow_failed and not self.num_answered and self.num_first_failed >= FEWEST_REPLIES:
-            without = None if self.allow_failed is None else Remedy("allow_failed", value=True)
-            raise first_failures_error(
-                self.num_failed, self.first_failure, model=self.model.name, without_failed=without
-            )
+        number = 0 if self.num_answered else self.num_first_failed
+        if fault := self.first_failures.fault(number, self.first_failure, model=self.model.name):
+            raise fault
         has_ceiling = self.budget.ceilings.cost is not None and self.model.price is not None
         if has_ceiling and self.num_answered >= FEWEST_REPLIES and 2 * self.num_uncounted > self.num_answered:
             problem = f"{self.num_uncounted} of {self.num_answered} replies have no token counts: their cost is unknown"

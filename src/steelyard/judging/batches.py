@@ -35,13 +35,14 @@ from steelyard.io.batch_marks import ALL_BATCHES, HeldResult, waiting_text
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import bar, log
 from steelyard.judging.asking import PricedChat, ask_requests, requests_of
-from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
+from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, FirstFailures, RequestCounts
 from steelyard.judging.panel import JudgePanel
 from steelyard.judging.token_use import Ceilings
 
 _DATE = re.compile(r"[-:@_](\d{3,8}|\d{4}-\d\d-\d\d)")
 """What services add to a model's name: 0613, 20241022, 2024-07-18."""
 _decoder = msgspec.json.Decoder(RequestResult)
+_NO_REPLIES = CutReplies()
 
 
 class BatchPlan(NamedTuple):
@@ -121,8 +122,11 @@ class Batches:
         num_requests: int | None,
         max_truncated: float = 0.2,
         remedy: str = MORE_TOKENS,
+        cuts: CutReplies = _NO_REPLIES,
     ) -> RequestCounts:
         """Store the results of the requests, and write those that have neither a reply nor a wait.
+
+        ``cuts`` are the replies of earlier rounds, and part of the share that is cut off.
 
         Raises ConfigError for a chat without batches, RecordError for a result that its model did not write. The
         caller learns at the end of all (`open_batches`) whether requests wait, and whether too many were cut off.
@@ -133,7 +137,7 @@ class Batches:
             raise ConfigError(problem, where=model.name, allowed="chats of the kind openai_compatible", do=do)
         writer = BatchWriter(self.plan.folder, model.name, first=self._next_number(), limits=self.plan.limits)
         self._writers.append(writer)
-        tally = _Tally(model.name)
+        tally = _Tally(model.name, cuts)
         is_new = ledger.new_ids()
         with bar(f"preparing {model.name}", num_requests) as shown:
             for request in requests:
@@ -143,7 +147,7 @@ class Batches:
                     self._ask_one(request, model.chat, writer, tally)
         writer.close()
         try:
-            tally.check(max_truncated, remedy)
+            tally.check(max_truncated, remedy, allow_failed=self.plan.allow_failed)
         except ModelError as error:
             self.problem = self.problem or error
         return RequestCounts(tally.num_questions, tally.num_kept, tally.num_failed)
@@ -222,11 +226,10 @@ class Batches:
 class _Tally:
     """Counts of one model's requests, and of the results of this call."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, cuts: CutReplies) -> None:
+        self.name, self._cuts, self._num_before = name, cuts, cuts.num_answered
         self.num_questions = self.num_kept = self.num_failed = 0
         self._num_refused = 0
-        self._cuts = CutReplies()
         self._first_failure = ""
 
     def add(self, reply: Reply, request: Request) -> None:
@@ -237,13 +240,13 @@ class _Tally:
         self._num_refused += 1
         self._first_failure = self._first_failure or reply.detail or ""
 
-    def check(self, max_truncated: float, remedy: str) -> None:
+    def check(self, max_truncated: float, remedy: str, *, allow_failed: bool) -> None:
         """Log the failures. Raises ModelError where another batch would be futile, as for requests that are sent."""
         num_answered = self._cuts.num_answered
         if self._num_refused:
-            of = number_of(num_answered + self._num_refused, "result")
+            of = number_of(num_answered - self._num_before + self._num_refused, "result")
             log(f"{self.name}: {self._num_refused:,} of {of} failed, the first with {self._first_failure[:200]}")
-        if not num_answered and self._num_refused >= FEWEST_REPLIES:
+        if not allow_failed and not num_answered and self._num_refused >= FEWEST_REPLIES:
             problem = f"all {self._num_refused} results are failures ({self._first_failure[:200]})"
             do = "check the chat's settings; run the same again to write these requests to another batch file"
             raise ModelError(problem, where=self.name, do=do)
@@ -329,7 +332,7 @@ def opened_requests(
     """Yield what asks the requests of a chat: now, or with a plan through batch files."""
     if plan is None:
         release_before_sending(release, ledger)
-        yield partial(ask_requests, allow_failed=allow_failed)
+        yield partial(ask_requests, first_failures=FirstFailures.of(allow_failed=allow_failed))
     else:
         with open_batches(plan, ledger) as batches:
             yield batches.ask

@@ -74,11 +74,35 @@ def change_of_request(failure: str) -> str:
     return f"{_PARAMETERS[min(places, key=places.__getitem__)]}, or change it in chat.extra if it is set there"
 
 
-def first_failures_error(number: int, failure: str, *, model: str, without_failed: Remedy | None = None) -> ModelError:
-    """Return the error of a run whose first requests all failed; ``without_failed`` finishes it nevertheless."""
-    change = change_of_request(failure)
-    do = change if without_failed is None else Advice(change, ", or say ", without_failed, " to go on without these")
-    return ModelError(f"the first {number} requests all failed ({_message(failure)})", where=model, do=do)
+class FirstFailures(NamedTuple):
+    """How many first requests to a chat may fail, where none is answered, before the run ends; null for any number.
+
+    ``remedy`` finishes the run nevertheless. ``has_answers``: the chat answered earlier requests with these settings,
+    so that refusals are about texts, and do not count.
+    """
+
+    limit: int | None = FEWEST_REPLIES - 1
+    remedy: Remedy | None = None
+    has_answers: bool = False
+
+    @classmethod
+    def of(cls, *, allow_failed: bool | None) -> "FirstFailures":
+        """Return the rule of a verb that allows all failures or none; null where it has no such option."""
+        if allow_failed:
+            return cls(None)
+        return cls() if allow_failed is None else cls(remedy=Remedy("allow_failed", value=True))
+
+    def counts(self, reply: Reply) -> bool:
+        """Tell whether a failed reply may say that no request can succeed."""
+        return not (self.has_answers and _REFUSED.match(reply.detail or ""))
+
+    def fault(self, number: int, failure: str, *, model: str) -> ModelError | None:
+        """Return the error of a run whose first requests all failed, ``number`` of them; null while these may fail."""
+        if self.limit is None or number <= self.limit:
+            return None
+        change = change_of_request(failure)
+        do = change if self.remedy is None else Advice(change, ", or say ", self.remedy, " to go on without these")
+        return ModelError(f"the first {number} requests all failed ({_message(failure)})", where=model, do=do)
 
 
 def _message(failure: str) -> str:

@@ -16,6 +16,7 @@ from steelyard.core.text import number_of
 from steelyard.core.types import Counts, Prompt
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, as_request, ask_requests
+from steelyard.judging.early_abort import FirstFailures
 from steelyard.judging.forecast import Forecast, forecast_requests
 from steelyard.judging.prefix_order import PromptRequests
 from steelyard.judging.reply_words import normalize_text, without_thinking
@@ -61,7 +62,14 @@ def ask_about_prompts(
     requests = (as_request(question, chat.chat) for question in questions())
     remedy = Advice("say ", Remedy("max_tokens", NUMBER), f" with more than {chat.max_tokens}")
     model = PricedChat(chat.name, chat.chat)
-    counts = ask_requests(model, requests, ledger, num_requests=number, remedy=remedy, allow_failed=allow_failed)
+    counts = ask_requests(
+        model,
+        requests,
+        ledger,
+        num_requests=number,
+        remedy=remedy,
+        first_failures=FirstFailures.of(allow_failed=allow_failed),
+    )
     if counts.num_failed and not allow_failed:
         problem = f"{counts.num_failed} of {number_of(counts.num_questions, 'request')} failed; answers are kept"
         do = Advice("run the same again, or say ", Remedy("allow_failed", value=True), " to count those as unparsed")

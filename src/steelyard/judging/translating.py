@@ -5,6 +5,7 @@ replies take others. A question that failed is not sent again in the same run, a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.types import Case
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import as_request, ask_requests, token_use
-from steelyard.judging.early_abort import RequestCounts
+from steelyard.judging.early_abort import FEWEST_REPLIES, CutReplies, FirstFailures, RequestCounts
 from steelyard.judging.forecast import Forecast, forecast_requests
 from steelyard.judging.prefix_order import PromptRequests
 from steelyard.judging.reply_words import without_thinking
@@ -51,34 +52,45 @@ def ask_translations(
     ledger: Ledger,
     *,
     max_truncated: float,
+    allow_failed: int,
     ask: Callable[..., RequestCounts] = ask_requests,
     is_sent: bool = True,
 ) -> None:
     """Ask for all translations, in rounds. Raises as `ask_requests` does.
 
-    ``ask`` is the function that asks. Unless requests are sent now (``is_sent``), it is one round: those of batch files
-    are answered later.
+    The first requests of all items come first. Of these alone a share may be cut off, and they may not all fail unless
+    they are 19 at most, or ``allow_failed``. Later rounds are about difficult items, and end for none of them. ``ask`` is the function that
+    asks. Unless requests are sent now (``is_sent``), it is one round: those of batch files are answered later.
     """
     replies = _Replies(translation, ledger)
+    failures = FirstFailures(max(FEWEST_REPLIES - 1, allow_failed), Remedy("allow_failed", NUMBER))
+    opened = partial(_open_requests, translation, cases, replies)
+    is_first = is_sent
     for _ in range(_MOST_ROUNDS):
-        number = sum(
-            1 for _ in ledger.distinct(request.id for request in _open_requests(translation, cases(), replies))
-        )
+        has_first = is_first or (not is_sent and any(True for _ in opened(is_first=True)))
+        replies.cuts = CutReplies()
+        number = sum(1 for _ in ledger.distinct(request.id for request in opened(is_first=is_first)))
+        if not number and is_first:
+            is_first = False
+            continue
         if not number:
             return
-        is_new = ledger.new_ids()
-        requests = (request for request in _open_requests(translation, cases(), replies) if is_new(request.id))
-        ask(
+        is_new, cuts = ledger.new_ids(), replies.cuts
+        failures = failures._replace(has_answers=cuts.num_answered > 0)
+        counts = (partial(ask, first_failures=failures) if is_sent else ask)(
             translation.model,
-            replies.noted(requests),
+            replies.noted(request for request in opened(is_first=is_first) if is_new(request.id)),
             ledger,
             num_requests=number,
-            max_truncated=max_truncated,
+            max_truncated=max_truncated if has_first else 1.0,
             remedy=_SHORTER,
+            cuts=cuts,
         )
         if not is_sent:
             return
         replies.keep_failed()
+        if counts.num_questions > counts.num_failed:
+            failures = failures._replace(limit=None)
     raise AssertionError("rounds do not end")
 
 
@@ -110,11 +122,15 @@ def tokens_used(translation: Translation, cases: Iterable[Case], ledger: Ledger)
     return token_use(translation.model, ids_of_requests(), ledger)
 
 
-def _open_requests(translation: Translation, cases: Iterable[Case], replies: "_Replies") -> Iterator[Request]:
-    for case in cases:
+def _open_requests(
+    translation: Translation, cases: Callable[[], Iterable[Case]], replies: "_Replies", *, is_first: bool
+) -> Iterator[Request]:
+    """Yield the next requests of all items, or of those that have no reply so far (``is_first``)."""
+    for case in cases():
         for _, texts, rules in translation.jobs(case):
+            replies.num_known = 0
             step = advance(texts, rules, replies.known)
-            if not isinstance(step, TranslatedItem):
+            if not isinstance(step, TranslatedItem) and not (is_first and replies.num_known):
                 yield from (as_request(question, translation.model.chat) for question in step)
 
 
@@ -124,6 +140,10 @@ class _Replies:
     def __init__(self, translation: Translation, ledger: Ledger) -> None:
         self.chat, self.ledger, self.is_engine = translation.model.chat, ledger, translation.is_engine
         self._sent: set[str] = set()
+        self.num_known = 0
+        """Replies of the item that were looked up."""
+        self.cuts = CutReplies()
+        """Counts of the first replies of items that were looked up and have not failed."""
 
     def noted(self, requests: Iterable[Request]) -> Iterator[Request]:
         """Yield the requests, and note that they were sent."""
@@ -139,8 +159,13 @@ class _Replies:
         """Return the reply, also a failed one of this run; null where the question is open."""
         request = as_request(question, self.chat).id
         reply = self.ledger.known(request)
+        if reply is None and request not in self._sent:
+            return None
+        self.num_known += 1
         if reply is None:
-            return self.ledger.reply(request) if request in self._sent else None
+            return self.ledger.reply(request)
+        if self.num_known == 1:
+            self.cuts = self.cuts.plus(reply, question)
         return self._read(reply)
 
     def reply(self, question: Question, ids: list[str] | None = None) -> Reply:

@@ -135,7 +135,7 @@ def translate(
         settings["chat"] = choice.settings()
         inputs |= choice.inputs()
     batches = check_batch_options(
-        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=False
+        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=config.allow_failed > 0
     )
 
     def write(result: Result) -> None:
@@ -146,8 +146,15 @@ def translate(
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             translation = _translation(choice, bench, config)
             with opened_requests(batches, release_batch, ledger) as ask:
-                most, is_sent = config.max_truncated, batches is None
-                ask_translations(translation, bench.sources, ledger, max_truncated=most, ask=ask, is_sent=is_sent)
+                ask_translations(
+                    translation,
+                    bench.sources,
+                    ledger,
+                    max_truncated=config.max_truncated,
+                    allow_failed=config.allow_failed,
+                    ask=ask,
+                    is_sent=batches is None,
+                )
 
             def pairs() -> Iterator[CheckedPair]:
                 translated = read_translations(translation, bench.sources(), ledger)

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, Literal, NamedTuple
 
 from steelyard.core.checks import content_id
-from steelyard.core.comparison import Question, Reply
+from steelyard.core.comparison import TOO_LONG, Question, Reply
 from steelyard.core.languages import english_name
 from steelyard.core.types import Message
 from steelyard.translation.items import ItemText
@@ -36,6 +36,11 @@ NUM_TRIES = 3
 """An item takes one request, and two more where a reply is damaged."""
 _FEWEST_TOKENS, _TOKENS_PER_CHARACTER = 256, 3
 """What a reply may need: of the scripts in use none takes more tokens for a character of the source."""
+
+_FAILED = "failed, "
+"""The beginning of problems after which the same is not sent again in other words."""
+_TOO_LONG = f"{_FAILED}{TOO_LONG}"
+"""The one of them after which a text is sent block by block."""
 
 _TASK = """\
 You translate the items of a test from {source} into {target}. An item is a request to an assistant with answers to it.
@@ -125,6 +130,11 @@ def translate_item(texts: Sequence[ItemText], rules: TranslationRules) -> Steps:
         shown: tuple[Message, ...] = ()
         for group in _groups(rest, rules.max_characters):
             shown = yield from _translate_document(group, shown, rules, done)
+            failed = {each.problem for each in done.values() if each.problem and each.problem.startswith(_FAILED)}
+            if failed - {_TOO_LONG}:
+                # What failed fails in other words, too: the item is listed, and nothing more of it is sent.
+                missing = TranslatedText(None, "whole", failed.pop())
+                return {each.name: done.get(each.name, missing) for each in texts}
     left = [each for each in rest if each.name not in done or done[each.name].text is None]
     if left:
         translated = yield from _together([_translate_blocks(each.text, rules) for each in left])
@@ -177,7 +187,7 @@ def _translate_document(
     written: dict[str, str] = {}
     for number in range(NUM_TRIES):
         missing = [each for each in group if each.name not in written]
-        if not missing:
+        if not missing or any(problem.startswith(_FAILED) for problem in problems.values()):
             break
         (reply,) = yield (document.question(shown, rules, _again(number, problems.values(), rules)),)
         read = document.read(reply)
@@ -193,6 +203,13 @@ def _translate_document(
         return shown
     translation = document.with_texts(written)
     return (*shown, Message(role="user", content=document.text), Message(role="assistant", content=translation))
+
+
+def _failure(reply: Reply) -> str | None:
+    """Return why a reply has no text to read; null where it has one."""
+    if reply.failure != "failed":
+        return reply.failure
+    return _FAILED + (reply.detail or "without a reason").partition(":")[0]
 
 
 def _checked(
@@ -251,8 +268,8 @@ class _Document(NamedTuple):
 
     def read(self, reply: Reply) -> dict[str, str] | str:
         """Return the translations by name, or why the reply has none: its lines are not those of the document."""
-        if reply.failure is not None:
-            return reply.failure
+        if (problem := _failure(reply)) is not None:
+            return problem
         lines = (reply.text or "").splitlines()
         names = [*self.protected, "end"]
         places = [place for place, line in enumerate(lines) if self.code in line]
@@ -279,6 +296,7 @@ def _translate_blocks(
             for part in parts
             if (source := source_of(part)) not in done
             and has_prose(part)
+            and not problems.get(source, "").startswith(_FAILED)
             and not (rules.is_engine and problems.get(source, "marks") != "marks")
         }
         if not missing:
@@ -288,7 +306,7 @@ def _translate_blocks(
             for source, part in missing.items()
         )
         for (source, part), reply in zip(missing.items(), replies, strict=True):
-            read = reply.failure or {"": _with_ends(reply.text or "", part.text)}
+            read = _failure(reply) or {"": _with_ends(reply.text or "", part.text)}
             translated, problem = _checked(source, part, read, "", rules)
             if translated is not None:
                 done[source] = translated
