@@ -43,8 +43,6 @@ def test_an_english_bench_becomes_a_page_by_language(tmp_path):
             },
             "native_check": {"people": "simulated"},
             "translation_quality": {"people": "simulated"},
-            # Simulated points are drawn from 0 to 100 evenly: of 240 texts most prompts have one below 50.
-            "translation_answers": {"least_quality": 10.0},
             "languages": {"num_resamples": 200},
         }
         completed = run(read_recipe(recipe, settings), tmp_path / "out")
@@ -65,6 +63,7 @@ def test_an_english_bench_becomes_a_page_by_language(tmp_path):
     # What people refuse leaves all languages, and nobody edits a file.
     left = read_kept(tmp_path / "out" / "translation_answers" / "kept.json")
     assert len(left.prompts) + len(left.left_out) == 40
+    assert len(left.prompts) >= 30, "simulated people refuse few prompts"
     refused = {*done["native_answers"].summary.refused, *done["translation_answers"].summary.refused}
     assert {reason for reasons in left.left_out.values() for reason in reasons} == refused
     assert done["evaluated"].counts.num_used == 3 * len(left.prompts)

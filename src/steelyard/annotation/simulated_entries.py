@@ -1,7 +1,9 @@
 """Simulated answers to the questions of a task, to try the machinery. They are evidence of nothing.
 
-What is perceived of a response decides comparisons, scores and the number of marks. A choice has a latent value for
-each item, which a simulated person takes unless an error is drawn.
+What is perceived of a response decides comparisons, scores and the number of marks: none in a response that is
+perceived as better than 0.83, and three at most. A choice has a latent value for each item, which a simulated person
+takes unless an error is drawn; where a kind of tasks says how many prompts have an unusual value, these are the same
+prompts in all languages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +19,8 @@ from steelyard.core.numerics import Floats, generator
 
 _ERRORS = 0.06
 """The share of choices that differ from the latent one, for somebody without particular care."""
-_WORDS_IN_MARK = 6
+_MARK_LENGTH = 6
+_MOST_MARKS = 3
 _TEXT = "simulated: a clearer wording of the prompt"
 
 
@@ -41,11 +44,20 @@ class SimulatedLook(NamedTuple):
         return tuple(self.texts)
 
 
-def answer_questions(questions: Sequence[TaskQuestion], look: SimulatedLook) -> TaskAnswer:
-    """Return an answer to all questions that apply, in their order."""
+def answer_questions(
+    questions: Sequence[TaskQuestion], look: SimulatedLook, unusual: Mapping[str, float]
+) -> TaskAnswer:
+    """Return an answer to all questions that apply, in their order.
+
+    ``unusual`` is the share of prompts with another value than the first, by the name of a choice.
+    """
     answer = TaskAnswer()
     for question in questions:
-        if applies(question, answer):
+        if not applies(question, answer):
+            continue
+        if question.input == "choice":
+            answer = _chosen(answer, question, look, unusual.get(question.name))
+        else:
             answer = _ANSWERED[question.input](answer, question, look)
     return answer
 
@@ -58,12 +70,20 @@ def _compared(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -
     return replace(answer, ranking=((first,), (second,)) if difference > 0 else ((second,), (first,)))
 
 
-def _chosen(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
-    latent = generator(look.seed, "latent choice", *look.item, question.name)
-    # The first choices are the common ones.
-    place = min(int(latent.exponential(len(question.choices) / 3)), len(question.choices) - 1)
+def _chosen(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook, unusual: float | None) -> TaskAnswer:
+    number = len(question.choices)
+
+    def draw(rng: np.random.Generator) -> int:
+        if unusual is None:
+            # The first choices are the common ones.
+            return min(int(rng.exponential(number / 3)), number - 1)
+        return int(rng.integers(1, number)) if rng.random() < unusual else 0
+
+    item = look.item if unusual is None else look.item[:1]
+    place = draw(generator(look.seed, "latent choice", *item, question.name))
     if look.rng.random() < _ERRORS / look.care:
-        place = int(look.rng.integers(len(question.choices)))
+        # Whoever errs calls an item unusual as seldom as others are.
+        place = int(look.rng.integers(number)) if unusual is None else draw(look.rng)
     return replace(answer, entries={**answer.entries, question.name: question.choices[place]})
 
 
@@ -82,19 +102,20 @@ def _written(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) ->
 
 def _marked(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
     (response,) = question.responses
-    # The problems that the text has, fewer the better it is; each is a few characters long.
+    # The problems that the text may have, each a few characters long: the better it is, the fewer of them are there.
     text, latent = look.texts[response], generator(look.seed, "latent marks", *look.item, response)
-    starts = np.sort(latent.integers(0, max(1, len(text)), size=int(latent.integers(0, 3))))
+    starts = latent.integers(0, max(1, len(text)), size=_MOST_MARKS)
     problems: list[Span] = []
     for start in starts.tolist():
-        end = min(len(text), start + _WORDS_IN_MARK + int(latent.integers(0, 12)))
+        end = min(len(text), start + _MARK_LENGTH + int(latent.integers(0, 12)))
         label = question.choices[int(latent.integers(len(question.choices)))]
         severity = question.severities[int(latent.integers(len(question.severities)))] if question.severities else None
         if start < end:
             problems.append((start, end, label, severity))
-    spans = tuple(problems)
-    seen = tuple(span for span in spans if look.rng.random() > _ERRORS / look.care)
+    perceived = look.perceived[look.shown.index(response)]
+    number = int(np.clip(np.rint(_MOST_MARKS * (1 - perceived)), 0, _MOST_MARKS))
+    seen = tuple(sorted(span for span in problems[:number] if look.rng.random() > _ERRORS / look.care))
     return replace(answer, spans={**answer.spans, response: seen}) if seen else answer
 
 
-_ANSWERED = {"comparison": _compared, "choice": _chosen, "number": _scored, "text": _written, "marks": _marked}
+_ANSWERED = {"comparison": _compared, "number": _scored, "text": _written, "marks": _marked}

@@ -27,9 +27,11 @@ from steelyard.annotation.questions import (
 from steelyard.annotation.simulated_entries import SimulatedLook, answer_questions
 from steelyard.annotation.triple_designs import Replan
 from steelyard.core.config import Config, Positive
+from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Judgment, Rating
 
 _FOLDER = "steelyard.annotation.kinds"
+_NONE_UNUSUAL: Mapping[str, float] = {}
 Catalogues = Mapping[str, tuple[str, ...]]
 """The choices of questions whose choices a project decides, such as the categories of prompts, by question."""
 Design = tuple[tuple[str, ...], ...]
@@ -128,6 +130,10 @@ class TaskKind(Protocol):
         """Return a settled answer changed into one that is clearly wrong; null where the kind cannot be sure of it."""
         ...
 
+    def latent_quality(self, case: Case, response: str, *, seed: int) -> float:
+        """Return how good a response is to simulated people, from 0 to 1, where the case does not say so."""
+        ...
+
     def simulate(self, look: SimulatedLook, catalogues: Catalogues) -> TaskAnswer:
         """Return the answer of a simulated person."""
         ...
@@ -164,6 +170,11 @@ def _none_is_wrong(answer: TaskAnswer, catalogues: Catalogues, rng: np.random.Ge
     return None
 
 
+def any_quality(case: Case, response: str, seed: int) -> float:
+    """Return a latent quality for simulated people that is drawn from 0 to 1 evenly."""
+    return float(generator(seed, "latent quality", case.prompt.id, response).random())
+
+
 def _every_case(cases: Iterable[Case], rules: TaskRules, seed: int) -> Iterable[Case]:
     return cases
 
@@ -184,6 +195,8 @@ class QuestionTasks(NamedTuple):
     case. Two scores are the same if they differ by ``tolerance`` at most. ``rate`` and ``change`` give what is exported
     beside judgments: ratings, and the case itself as the answer changes it. ``sample`` takes some of the cases.
     ``spoil`` makes a wrong answer of a settled one (`wrong_answers`); a kind without it cannot say what is wrong.
+    Simulated people find responses as good as ``quality`` says of the case, the response and the seed, and all but
+    the share ``unusual`` of the prompts, by the name of a choice, have its first value.
     """
 
     name: str
@@ -197,6 +210,8 @@ class QuestionTasks(NamedTuple):
     change: Callable[[Case, TaskAnswer, Origin], Case | None] = _unchanged
     sample: Callable[[Iterable[Case], TaskRules, int], Iterable[Case]] = _every_case
     spoil: Callable[[TaskAnswer, Catalogues, np.random.Generator], TaskAnswer | None] = _none_is_wrong
+    quality: Callable[[Case, str, int], float] = any_quality
+    unusual: Mapping[str, float] = _NONE_UNUSUAL
 
     def design(self, case: Case, rules: TaskRules, *, seed: int) -> Design | None:
         """Return the tasks of a case; null where it lacks what they show."""
@@ -263,6 +278,10 @@ class QuestionTasks(NamedTuple):
         """Return a settled answer changed into one that is clearly wrong; null where the kind cannot be sure of it."""
         return self.spoil(answer, catalogues, rng)
 
+    def latent_quality(self, case: Case, response: str, *, seed: int) -> float:
+        """Return how good a response is to simulated people."""
+        return self.quality(case, response, seed)
+
     def simulate(self, look: SimulatedLook, catalogues: Catalogues) -> TaskAnswer:
         """Return the answer of a simulated person to the questions."""
-        return answer_questions(self.ask(look.shown, catalogues), look)
+        return answer_questions(self.ask(look.shown, catalogues), look, self.unusual)

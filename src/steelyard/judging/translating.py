@@ -59,8 +59,9 @@ def ask_translations(
     """Ask for all translations, in rounds. Raises as `ask_requests` does.
 
     The first requests of all items come first. Of these alone a share may be cut off, and they may not all fail unless
-    they are 19 at most, or ``allow_failed``. Later rounds are about difficult items, and end for none of them. ``ask`` is the function that
-    asks. Unless requests are sent now (``is_sent``), it is one round: those of batch files are answered later.
+    they are 19 at most, or ``allow_failed``. Later rounds are about difficult items, and end for none of them. ``ask``
+    is the function that asks. Unless requests are sent now (``is_sent``), it is one round: those of batch files are
+    answered later.
     """
     replies = _Replies(translation, ledger)
     failures = FirstFailures(max(FEWEST_REPLIES - 1, allow_failed), Remedy("allow_failed", NUMBER))

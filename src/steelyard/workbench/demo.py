@@ -212,7 +212,7 @@ def start_project(
     return Simulation(
         database=database,
         crew=database.write(make),
-        qualities=latent_qualities(every, seed=seed),
+        qualities=latent_qualities(every, tasks or TaskRules(), seed=seed),
         habits=habits or Habits(),
         seed=seed,
         begun_at=begun_at,

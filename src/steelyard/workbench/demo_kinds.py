@@ -39,9 +39,10 @@ def cases_of_kind(name: str, cases: Sequence[Case], number: int) -> list[Case]:
 
 def _add_kind(simulation: Simulation, name: str, cases: Sequence[Case]) -> None:
     title = f"Simulated: {name.replace('_', ' ')}"
+    tasks = TaskRules(kind=name)  # pyright: ignore[reportArgumentType] - a name of a kind
 
     def make(session: Session) -> int:
-        settings = ProjectSettings(tasks=TaskRules(kind=name), seed=simulation.seed)  # pyright: ignore[reportArgumentType] - a name of a kind
+        settings = ProjectSettings(tasks=tasks, seed=simulation.seed)
         project = add_project(session, title, settings, by=None, at=simulation.begun_at, is_simulated=True)
         import_cases(session, project, cases[:_HALF], batch="batch 1", by=None, at=simulation.begun_at)
         return project.id
@@ -50,7 +51,7 @@ def _add_kind(simulation: Simulation, name: str, cases: Sequence[Case]) -> None:
     # These projects took their people a few minutes.
     of_kind = simulation._replace(
         crew=simulation.crew._replace(project=project),
-        qualities=latent_qualities(cases, seed=simulation.seed),
+        qualities=latent_qualities(cases, tasks, seed=simulation.seed),
         pace=1.0,
     )
     work_until_finished(of_kind)

@@ -16,7 +16,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import Layer
 from steelyard.annotation.simulated_annotators import HUMAN, Noise, perceive
 from steelyard.annotation.simulated_entries import SimulatedLook
-from steelyard.annotation.task_kinds import kind_named
+from steelyard.annotation.task_kinds import TaskRules, kind_named, kinds_of
 from steelyard.core.config import Config
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.text import response_text
@@ -102,13 +102,16 @@ def reviewer_rates(simulation: Simulation, person: int) -> ReviewerRates:
     return ReviewerRates(*rates)
 
 
-def latent_qualities(cases: Sequence[Case], *, seed: int) -> dict[tuple[str, str], dict[str, float]]:
-    """Return a quality from 0 to 1 for each response: the one in its ``meta``, else one drawn at random."""
+def latent_qualities(cases: Sequence[Case], tasks: TaskRules, *, seed: int) -> dict[tuple[str, str], dict[str, float]]:
+    """Return a quality from 0 to 1 for each response: the one in its ``meta``, else as the kind of tasks draws it."""
+    kind, *_ = kinds_of(tasks)
     qualities: defaultdict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     # The cases of a qualification may have prompts of the project, with other responses.
     for case in cases:
         qualities[case.prompt.id, case.prompt.language or ""] |= {
-            response.id: _quality_of(response.meta or {}, seed, case.prompt.id, response.id)
+            response.id: float(quality)
+            if isinstance(quality := (response.meta or {}).get("quality"), int | float) and 0 <= quality <= 1
+            else kind.latent_quality(case, response.id, seed=seed)
             for response in case.responses
         }
     return dict(qualities)
@@ -180,13 +183,6 @@ def simulated_time(simulation: Simulation, session: Session | None = None) -> fl
 def is_drawn(simulation: Simulation, what: str, item: StoredItem, share: float) -> bool:
     """Return whether an event of this share of the items happens to an item."""
     return float(generator(simulation.seed, what, item.prompt, item.language).random()) < share
-
-
-def _quality_of(meta: Mapping[str, object], seed: int, prompt: str, response: str) -> float:
-    quality = meta.get("quality")
-    if isinstance(quality, int | float) and 0 <= quality <= 1:
-        return float(quality)
-    return float(generator(seed, "latent quality", prompt, response).random())
 
 
 _PROBLEM = "factual error"

@@ -14,9 +14,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from steelyard.annotation.questions import TaskQuestion
-from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules, any_quality
 from steelyard.annotation.wrong_answers import reverse_order
+from steelyard.core.numerics import generator
 from steelyard.core.types import Case
 
 FLUENCY = ("native", "partly", "foreign")
@@ -64,6 +67,16 @@ def _some_of_each_language(cases: Iterable[Case], rules: TaskRules, seed: int) -
     return [case for case in every if case.key in drawn] + others
 
 
+def _latent_quality(case: Case, response: str, seed: int) -> float:
+    """Return the quality of a response to simulated people, who agree with the reference on 96% of the prompts."""
+    reference = reference_of(case)
+    if reference is None or response not in reference:
+        return any_quality(case, response, seed)
+    # Shared by all languages of a prompt: positive in 96 of 100.
+    difference = float(generator(seed, "latent difference", case.prompt.id).normal(0.35, 0.2))
+    return float(np.clip(0.6 + (difference if response == reference[0] else -difference) / 2, 0.0, 1.0))
+
+
 KIND = QuestionTasks(
     name="native_check",
     needs="2 responses, with a ranking of them or one pair",
@@ -71,4 +84,6 @@ KIND = QuestionTasks(
     ask=_ask,
     sample=_some_of_each_language,
     spoil=lambda answer, catalogues, rng: reverse_order(answer),
+    quality=_latent_quality,
+    unusual={"fluency": 0.15, "suited": 0.02},
 )

@@ -12,10 +12,13 @@ to 100 with the spans, and a rating ``mqm``, minus 5 for each major error and 1 
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
 from steelyard.annotation.wrong_answers import mirror_quality
+from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Rating
 
 ERRORS = (
@@ -27,6 +30,7 @@ SEVERITIES = {"major": 5.0, "minor": 1.0}
 _RANGE = (0, 100)
 _SCALE = (float(_RANGE[0]), float(_RANGE[1]))
 _TOLERANCE = 10
+_HARD_SHARE = 0.02
 
 
 def _each_translation(case: Case, rules: TaskRules) -> Design | None:
@@ -53,6 +57,19 @@ def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
     )
 
 
+def _latent_quality(case: Case, response: str, seed: int) -> float:
+    """Return the quality of a translation to simulated people: mostly 0.8 to 1, and less where damage was found.
+
+    An item is as hard to translate into one language as into another: one in 50 has 0.45 in all of them.
+    """
+    item = str((case.prompt.meta or {}).get("item", case.prompt.id))
+    of_item = generator(seed, "latent translation", item)
+    usual = 0.45 if of_item.random() < _HARD_SHARE else float(of_item.uniform(0.85, 0.95))
+    deviation = generator(seed, "latent quality", case.prompt.id, response).normal(0.0, 0.04)
+    damage = 0.35 if (case.meta or {}).get("findings") else 0.0
+    return float(np.clip(usual + deviation - damage, 0.0, 1.0))
+
+
 KIND = QuestionTasks(
     name="translation_quality",
     needs="a source as the prompt, and a translation or more",
@@ -61,4 +78,5 @@ KIND = QuestionTasks(
     tolerance=_TOLERANCE,
     rate=_rate,
     spoil=lambda answer, catalogues, rng: mirror_quality(answer),
+    quality=_latent_quality,
 )

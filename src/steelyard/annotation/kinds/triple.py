@@ -21,7 +21,7 @@ from steelyard.annotation.answers import (
 from steelyard.annotation.questions import Point, PointValue, TaskQuestion, order_points
 from steelyard.annotation.simulated_annotators import answer_triple
 from steelyard.annotation.simulated_entries import SimulatedLook
-from steelyard.annotation.task_kinds import Catalogues, Design, TaskRules
+from steelyard.annotation.task_kinds import Catalogues, Design, TaskRules, any_quality
 from steelyard.annotation.triple_designs import Replan, choose_triples, replan
 from steelyard.annotation.wrong_answers import reverse_order
 from steelyard.core.types import Case, Judgment, Rating
@@ -93,6 +93,10 @@ class _Triples:
     def falsify(self, answer: TaskAnswer, catalogues: Catalogues, rng: np.random.Generator) -> TaskAnswer | None:
         """Return the answer with its order turned round; null where the scores are too close to be sure."""
         return reverse_order(answer)
+
+    def latent_quality(self, case: Case, response: str, *, seed: int) -> float:
+        """Return a quality that is drawn evenly."""
+        return any_quality(case, response, seed)
 
     def simulate(self, look: SimulatedLook, catalogues: Catalogues) -> TaskAnswer:
         """Return the answer of a simulated person who perceives the responses like this."""
