@@ -129,6 +129,49 @@ def test_shares_are_read_as_percentages(tmp_path):
     assert table.slips == ()
 
 
+PLAIN = "model,avg,var,de,fr\nm,65.0,50.0,60.0,70.0\nn,55.0,50.0,50.0,60.0\n"
+SPELLINGS = {
+    "as printed": PLAIN,
+    "with percent signs": "model,avg,var,de,fr\nm,65.0%,50.0%,60.0%,70.0%\nn,55.0%,50.0%,50.0%,60.0%\n",
+    "with blanks before the percent signs": "model,var,de,fr\nm,50.0,60.0 %,70.0 %\nn,50.0,50.0 %,60.0 %\n",
+    "with decimal commas": "model;avg;var;de;fr\nm;65,0;50,0;60,0;70,0\nn;55,0;50,0;50,0;60,0\n",
+    "with decimal commas in quotes": 'model,var,de,fr\nm,"50,0","60,0","70,0"\nn,"50,0","50,0","60,0"\n',
+    "with capitals and blanks": "Model , AVG, Var,DE, fr \nm , 65.0,50.0,60.0 ,70.0\nn,55.0,50.0,50.0,60.0\n",
+    "with names of languages": "Model,Mean,Variance,German,French\nm,65.0,50.0,60.0,70.0\nn,55.0,50.0,50.0,60.0\n",
+    "in another order": "fr,de,model,var,avg\n70.0,60.0,m,50.0,65.0\n60.0,50.0,n,50.0,55.0\n",
+    "with a byte order mark": "\ufeff" + PLAIN,
+    "with a row of averages": PLAIN + "Average,60.0,,55.0,65.0\n",
+    "with a Chinese row of averages": PLAIN + "平均,60.0,-,55.0,65.0\n",
+}
+
+
+@each("name", SPELLINGS)
+def test_a_table_means_the_same_in_every_spelling(name, tmp_path):
+    (tmp_path / "table.csv").write_text(SPELLINGS[name], encoding="utf-8")
+    table = read_published(tmp_path / "table.csv")
+    assert [row.model for row in table.models] == ["m", "n"]
+    assert [row.mean.value for row in table.models] == pytest.approx([0.65, 0.55])
+    assert [row.variance for row in table.models] == pytest.approx([50.0, 50.0])
+    values = {tuple(sorted(value.value for value in row.values.values())) for row in table.models}
+    assert values == {(0.6, 0.7), (0.5, 0.6)}
+    assert (table.slips, table.decimals, table.incomplete) == ((), 1, {})
+
+
+def test_one_percent_is_no_share(tmp_path):
+    (tmp_path / "table.csv").write_text("model,de,fr\nm,0.5%,1%\n")
+    assert read_published(tmp_path / "table.csv").models[0].values["fr"].value == pytest.approx(0.01)
+
+
+def test_a_model_that_lacks_a_value_is_left_out_and_named(tmp_path):
+    rows = "m,65.0,60.0,70.0\nn,,50.0,60.0\no,50.0,,60.0\np,50.0,n/a,—\nAverage,99.0,99.0,99.0\n"
+    (tmp_path / "table.csv").write_text("model,avg,de,fr\n" + rows, encoding="utf-8")
+    table = read_published(tmp_path / "table.csv")
+    assert [row.model for row in table.models] == ["m", "n"]
+    assert table.incomplete == {"o": ("de",), "p": ("de", "fr")}
+    assert table.models[1].mean.value == pytest.approx(0.55), "a mean that is not printed is computed"
+    assert table.slips == (), "the printed averages may be those of all four"
+
+
 BROKEN = {
     "": "empty",
     "model,de,fr\n": "header and no rows",
@@ -136,7 +179,12 @@ BROKEN = {
     "model,de,klingon\nm,50,60\n": r"table.csv:1: the column 'klingon' is unknown",
     "model,de,fr\nm,50,60\nn,50,x\n": r"table.csv:3: fr is 'x'",
     "model,de,fr\nm,50,\n": r"table.csv:2: fr is empty",
-    "model,de,fr\nm,50,nan\n": r"table.csv:2: fr is 'nan'",
+    "model,de,fr\nm,50,nan\n": r"table.csv:2: fr is 'nan'\n  allowed: a number in at least one row",
+    "model,de,fr\nm,50%,60\n": r"table.csv:2: de is '50%'\n  allowed: percent signs in all cells",
+    "model;de;fr\nm;50,5;60.5\n": r"table.csv:2: de is '50,5'\n  allowed: the same decimal mark",
+    'model,de,fr\nm,"1,234,5",60\n': r"table.csv:2: de is '1,234,5'\n  allowed: a number",
+    "model,de,fr\nm,100.5%,60%\n": r"table.csv:2: de is 100.5%",
+    "model, Model,de,fr\nm,m,50,60\n": r"table.csv:1: the header has 'model' twice",
     "model,de,fr\nm,50,1e999\n": r"table.csv:2: fr is '1e999'",
     "model,de,fr\nm,50,100.1\n": r"table.csv:2: fr is 100.1\n  allowed: 0 to 100",
     "model,de,fr\nm,50,-1\n": r"table.csv:2: fr is -1",

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evaluated_benches import FEW, evaluated_on_single, evaluated_on_two
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.io.run_folder import read_run
 from steelyard.report.page import page_strings
 from steelyard.stages.leaderboard import Config, leaderboard
@@ -173,7 +173,7 @@ def test_runs_and_a_table_together_and_neither_are_refused(runs, tmp_path):
         leaderboard([runs["x two"]], out=tmp_path / "out", table=table)
     with pytest.raises(EvidenceError, match="no evaluation is named"):
         leaderboard(out=tmp_path / "out")
-    table.write_text("model,rewardbench\nm,93%\n")
-    with pytest.raises(Exception, match="without a percent sign"):
+    table.write_text("model,rewardbench\nm,93%\nn,93\n")
+    with pytest.raises(RecordError, match="without a percent sign"):
         leaderboard(out=tmp_path / "out", table=table)
     assert not (tmp_path / "out").exists()

@@ -126,7 +126,8 @@ class LanguageTable(Record, frozen=True, kw_only=True):
     Values of evaluations are over the ``num_shared`` items that all models have in all languages; ``lacking`` names the
     models that have less than others. ``bench`` is the benchmark, or the file of a published table, whose numbers have
     ``decimals``. ``columns`` are means over models, and so are ``kin``, by group of languages, ``sections``, the drops
-    by section, and ``kinds``. ``pearson`` and ``spearman`` correlate English with the mean over languages, over models.
+    by section, and ``kinds``. ``incomplete`` are rows of a published table, left out, with the columns that they lack.
+    ``pearson`` and ``spearman`` correlate English with the mean over languages, over models.
     """
 
     bench: str
@@ -147,6 +148,7 @@ class LanguageTable(Record, frozen=True, kw_only=True):
     translation: TranslationComparison | None = None
     not_read_alike: tuple[str, ...] = ()
     slips: tuple[Slip, ...] = ()
+    incomplete: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - msgspec copies it
 
 
 class ModelDraws(NamedTuple):

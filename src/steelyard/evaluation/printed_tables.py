@@ -1,15 +1,17 @@
 """Tables of published numbers as CSV: rows with a name and a kind of model, and numbers as printed, with their digits.
 
-Shares are given in percent or from 0 to 1, all of a table alike. What a column means, and which numbers follow from
-others, is the business of the table's own module.
+Shares are given in percent or from 0 to 1, all of a table alike. All cells have a percent sign or none, and one decimal
+mark. A cell such as ``-`` or ``n/a`` is empty. What a column means, and which numbers follow from others, is the
+business of the table's own module.
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from steelyard.core.errors import FileError, RecordError, choices
+from steelyard.core.errors import FileError, Place, RecordError, choices
 from steelyard.core.protocols import Row
 from steelyard.core.types import Record
 from steelyard.io.rows import read_rows
@@ -21,6 +23,10 @@ _KINDS = get_args(PublishedModel.__annotations__["kind"])
 _SYNONYMS = {"discriminative": "classifier"}
 """Kinds of models as papers have them, and their names here."""
 _ROUNDING = 1e-9
+_PERCENT = "%\N{FULLWIDTH PERCENT SIGN}"
+_COMMA = re.compile(r"[-+]?\d+,\d+")
+_EMPTY = {"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "/", "n/a", "na", "nan", "none", "null"}
+"""What tables have in place of a number that is absent, in lower case."""
 
 
 class Slip(Record, frozen=True, kw_only=True):
@@ -36,7 +42,7 @@ class NumberRule(NamedTuple):
     """The numbers of a column: their bounds in percent, and what is allowed, in words.
 
     ``is_squared``: a variance, in squared percentage points, which does not tell shares from percentages.
-    ``may_lack``: an empty cell is a number that the table does not print.
+    ``may_lack``: an empty cell is a number that the table does not print; any other one leaves its row out.
     """
 
     low: float = 0.0
@@ -47,11 +53,15 @@ class NumberRule(NamedTuple):
 
 
 class PrintedHeader(NamedTuple):
-    """The columns of a table: that of the names, that of the kinds of models, and those of numbers with their rules."""
+    """The columns of a table: that of the names, that of the kinds of models, and those of numbers with their rules.
+
+    ``averages`` are the names, in lower case, of a row that may lack any number, such as the means over the others.
+    """
 
     name: str
     kind: str | None
     numbers: dict[str, NumberRule]
+    averages: frozenset[str] = frozenset()
 
 
 class PrintedRow(NamedTuple):
@@ -66,12 +76,14 @@ class PrintedRow(NamedTuple):
 class PrintedTable(NamedTuple):
     """The rows of a table, and the digits behind the point of each column, in percent: -1 for shares of one digit.
 
-    ``is_share``: the numbers are printed as shares, from 0 to 1.
+    ``is_share``: the numbers are printed as shares, from 0 to 1. ``incomplete`` are the names of rows that are left
+    out, with the columns of their empty cells.
     """
 
     rows: tuple[PrintedRow, ...]
     digits: dict[str, int]
     is_share: bool
+    incomplete: dict[str, tuple[str, ...]]
 
     def half(self, *columns: str) -> float:
         """Return how far the numbers of these columns may lie from the unrounded ones, together."""
@@ -83,31 +95,41 @@ class _Cell(NamedTuple):
     digits: int
 
 
-def rows_of_table(path: Path) -> list[Row]:
-    """Return the rows of a table. Raises FileError for none, and RecordError for a row of another length."""
+def rows_of_table(path: Path, known: Sequence[str]) -> list[Row]:
+    """Return the rows of a table, the names of columns without blanks at the ends, and ``known`` ones in lower case.
+
+    Raises FileError for none, and RecordError for a row of another length, or a column that is there twice.
+    """
     rows = list(read_rows(path))
     if not rows:
         raise FileError("the table has no rows", where=str(path), allowed="a row for each model")
-    return rows
+    names = {name: name.strip() for name in rows[0].value}
+    names = {name: text.casefold() if text.casefold() in known else text for name, text in names.items()}
+    if len({*names.values()}) < len(names):
+        twice = next(text for text in names.values() if [*names.values()].count(text) > 1)
+        raise RecordError(f"the header has {twice!r} twice", where=Place(str(path), 1), allowed="names that are unique")
+    return [row._replace(value={names[name]: cell for name, cell in row.value.items()}) for row in rows]
 
 
 def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
     """Return the names and numbers of a table.
 
     Raises RecordError, with file and line, for a cell without a number or with one out of bounds, for a row without a
-    name, and for a name that is there twice.
+    name, for a name that is there twice, and where no row has all its numbers.
     """
     rules = header.numbers
-    cells = [
-        {name: cell for name, rule in rules.items() if (cell := _number(row, name, rule)) is not None} for row in rows
-    ]
+    style = _NumberStyle.of(rows, rules)
+    cells = [{name: cell for name in rules if (cell := _number(row, name, style)) is not None} for row in rows]
     # A table of shares has no value above 1, and one of percentages of many models has one.
-    is_share = all(abs(cell.value) <= 1 for each in cells for name, cell in each.items() if not rules[name].is_squared)
+    is_share = not style.has_percent and all(
+        abs(cell.value) <= 1 for each in cells for name, cell in each.items() if not rules[name].is_squared
+    )
     scales = {name: (1e4 if rule.is_squared else 100.0) if is_share else 1.0 for name, rule in rules.items()}
     printed: dict[str, PrintedRow] = {}
+    incomplete: dict[str, tuple[str, ...]] = {}
     for row, each in zip(rows, cells, strict=True):
         name = str(row.value.get(header.name, "")).strip()
-        if not name or name in printed:
+        if not name or name in printed or name in incomplete:
             problem = f"{name!r} is there twice" if name else "a row without the name of a model"
             raise RecordError(problem, where=row.place, allowed="one row a model")
         numbers = {column: cell.value * scales[column] for column, cell in each.items()}
@@ -115,31 +137,75 @@ def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
             if not rules[column].low <= number <= rules[column].high:
                 problem = f"{column} is {row.value.get(column)}"
                 raise RecordError(problem, where=row.place, allowed=rules[column].allowed)
+        lacking = tuple(column for column, rule in rules.items() if column not in each and not rule.may_lack)
+        if lacking and name.casefold() not in header.averages:
+            incomplete[name] = lacking
+            continue
         texts = {column: str(text or "").strip() for column, text in row.value.items()}
         printed[name] = PrintedRow(name, _kind(row, name, header.kind), numbers, texts)
+    if not printed:
+        column = next(iter(incomplete.values()))[0]
+        text = _text(rows[0], column)
+        shown = repr(text) if text else "empty"
+        raise RecordError(f"{column} is {shown}", where=rows[0].place, allowed="a number in at least one row")
     digits = {
         name: max((each[name].digits for each in cells if name in each), default=0) - round(math.log10(scale))
         for name, scale in scales.items()
     }
-    return PrintedTable(tuple(printed.values()), digits, is_share)
+    return PrintedTable(tuple(printed.values()), digits, is_share, incomplete)
 
 
-def _number(row: Row, column: str, rule: NumberRule) -> _Cell | None:
-    """Return the number in a cell, with its digits behind the point. Raises RecordError for anything else."""
-    text = str(row.value.get(column) or "").strip().replace("\N{MINUS SIGN}", "-")
-    if not text and rule.may_lack:
+class _NumberStyle(NamedTuple):
+    """How the numbers of a table are written: with a percent sign, and with a comma before the decimals."""
+
+    has_percent: bool
+    has_comma: bool
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], rules: Mapping[str, NumberRule]) -> "_NumberStyle":
+        """Return the style of all cells. Raises RecordError where some have percent signs, or two decimal marks."""
+        cells = [
+            (row, column, text, rule.is_squared)
+            for row in rows
+            for column, rule in rules.items()
+            if not _is_empty(text := _text(row, column))
+        ]
+        with_percent = [cell for cell in cells if cell[2].endswith(tuple(_PERCENT))]
+        with_comma = [cell for cell in cells if _COMMA.fullmatch(cell[2].rstrip(_PERCENT).rstrip())]
+        faults: list[tuple[tuple[Row, str, str, bool], str]] = []
+        if with_percent and any(
+            not text.endswith(tuple(_PERCENT)) for _, _, text, is_squared in cells if not is_squared
+        ):
+            faults.append((with_percent[0], "percent signs in all cells, or a number without a percent sign"))
+        if with_comma and any("." in text for _, _, text, _ in cells):
+            faults.append((with_comma[0], "the same decimal mark in all cells"))
+        for (row, column, text, _), allowed in faults:
+            raise RecordError(f"{column} is {text[:40]!r}", where=row.place, allowed=allowed)
+        return cls(bool(with_percent), bool(with_comma))
+
+
+def _text(row: Row, column: str) -> str:
+    return str(row.value.get(column) or "").strip().replace("\N{MINUS SIGN}", "-")
+
+
+def _is_empty(text: str) -> bool:
+    return text.casefold() in _EMPTY
+
+
+def _number(row: Row, column: str, style: _NumberStyle) -> _Cell | None:
+    """Return the number in a cell, with its digits behind the point; null for an empty one. Raises RecordError else."""
+    text = _text(row, column)
+    if _is_empty(text):
         return None
+    plain = text.rstrip(_PERCENT).rstrip() if style.has_percent else text
+    plain = plain.replace(",", ".") if style.has_comma and _COMMA.fullmatch(plain) else plain
     try:
-        value = float(text)
+        value = float(plain)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        shown = repr(text[:40]) if text else "empty"
-        without = (
-            "a number without a percent sign" if text.endswith(("%", "\N{FULLWIDTH PERCENT SIGN}")) else "a number"
-        )
-        raise RecordError(f"{column} is {shown}", where=row.place, allowed=without)
-    return _Cell(value, len(text.partition(".")[2]))
+        raise RecordError(f"{column} is {text[:40]!r}", where=row.place, allowed="a number")
+    return _Cell(value, len(plain.partition(".")[2]))
 
 
 def _kind(row: Row, model: str, column: str | None) -> str | None:

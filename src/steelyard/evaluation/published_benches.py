@@ -42,7 +42,7 @@ _PARTS = {
 
 def read_published_benches(path: Path) -> BenchTable:
     """Read a published table. Raises FileError, RecordError or EvidenceError, with file and line, for a broken one."""
-    rows = rows_of_table(path)
+    rows = rows_of_table(path, (*_NAMES, *KIND_COLUMNS))
     names = tuple(rows[0].value)
     columns = _columns(names, Place(str(path), 1))
     rows_are = next(name for name in _NAMES if name in names)

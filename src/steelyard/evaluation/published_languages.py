@@ -3,7 +3,7 @@
 A table has a row a model with columns ``model``, ``type`` (classifier, generative or implicit), ``avg`` and ``var`` as
 printed, and its values: languages by their codes, subsets of the translation task (``easy_de_en``), or sections
 (``chat``, ``chat_hard``), whose values are changes from English. Shares are given in percent or from 0 to 1. A row of
-the name ``Average`` is the printed mean over the other rows.
+the name ``Average`` is the printed mean over the other rows. A model that lacks a value is left out and named.
 """
 
 import math
@@ -40,7 +40,8 @@ from steelyard.plugins.benches.rewardbench import SECTIONS
 from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS, translation_subset
 from steelyard.statistics.intervals import Estimate
 
-_MODEL, _AVERAGE_ROW = "model", "average"
+_MODEL = "model"
+_AVERAGE_ROWS = frozenset(("average", "averages", "avg", "avg.", "mean", "平均", "平均值", "均值"))
 _MEAN = ("avg", "average", "mean")
 _VARIANCE = ("var", "variance")
 _SECTION_NAMES = tuple(name.casefold() for name in SECTIONS)
@@ -98,6 +99,7 @@ def read_published(path: Path) -> LanguageTable:
         models=rows,
         kinds=kinds,
         slips=tuple(_slips(table, others)),
+        incomplete=table.printed.incomplete,
     )
 
 
@@ -107,15 +109,15 @@ def _as_printed(row: ModelRow, printed: PrintedRow, header: _Header) -> ModelRow
     Sections and subsets have no variance of their own.
     """
     mean = row.mean
-    if header.mean is not None and mean is not None:
+    if header.mean in printed.numbers and mean is not None:
         mean = Estimate(printed.numbers[header.mean] / 100, None, None, mean.n, why=mean.why)
     variance = row.variance if header.of == "languages" else None
-    if header.variance is not None:
+    if header.variance in printed.numbers:
         variance = printed.numbers[header.variance]
     is_ranked = header.of != "sections"
     return replace(
         row,
-        mean=mean if is_ranked or header.mean is not None else None,
+        mean=mean if is_ranked or header.mean in printed.numbers else None,
         variance=variance,
         best=row.best if is_ranked else None,
         worst=row.worst if is_ranked else None,
@@ -130,33 +132,39 @@ def _slips(table: _Table, others: Sequence[str]) -> Iterator[Slip]:
     for row in table.rows:
         values = columns(np.array([row.numbers[name] for name in others]))
         mean, number = float(values.mean()), len(values)
-        if header.mean is not None and abs(mean - row.numbers[header.mean]) > table.printed.half(header.mean, widest):
+        if header.mean in row.numbers and abs(mean - row.numbers[header.mean]) > table.printed.half(
+            header.mean, widest
+        ):
             yield Slip(model=row.name, column=header.mean, printed=row.numbers[header.mean], computed=mean)
-        if header.variance is not None:
+        if header.variance in row.numbers:
             variance, half = float(values.var(ddof=1)), table.printed.half(widest)
             # Each value may be off by half a digit, in the direction that moves the variance most.
             reach = (2 * half * float(np.abs(values - mean).sum()) + number * half**2) / (number - 1)
             printed = row.numbers[header.variance]
             if abs(variance - printed) > table.printed.half(header.variance) + reach:
                 yield Slip(model=row.name, column=header.variance, printed=printed, computed=variance)
-    if (averages := table.averages) is None:
+    # The printed means may be over the rows that are left out, too.
+    if (averages := table.averages) is None or table.printed.incomplete:
         return
-    for name in header.values:
+    for name in (name for name in header.values if name in averages.numbers):
         mean = float(np.mean([row.numbers[name] for row in table.rows]))
         if abs(mean - averages.numbers[name]) > table.printed.half(name, name):
             yield Slip(model=averages.name, column=name, printed=averages.numbers[name], computed=mean)
 
 
 def _read(path: Path) -> _Table:
-    rows = rows_of_table(path)
+    rows = rows_of_table(path, (_MODEL, *KIND_COLUMNS, *_MEAN, *_VARIANCE))
     names = tuple(rows[0].value)
     header = _header(names, Place(str(path), 1))
     value = NumberRule(-100.0, allowed="-100 to 100, or shares") if header.of == "sections" else NumberRule()
-    rules = dict.fromkeys(filter(None, (header.mean, *header.values)), value)
+    rules = dict.fromkeys(header.values, value)
+    if header.mean is not None:
+        rules[header.mean] = value._replace(may_lack=True)
     if header.variance is not None:
-        rules[header.variance] = NumberRule(0.0, math.inf, "a variance of at least 0", is_squared=True)
-    printed = printed_table(rows, PrintedHeader(_MODEL, column_of(names, KIND_COLUMNS), rules))
-    averages = [row for row in printed.rows if row.name.casefold() == _AVERAGE_ROW]
+        allowed = "a variance of at least 0"
+        rules[header.variance] = NumberRule(0.0, math.inf, allowed, is_squared=True, may_lack=True)
+    printed = printed_table(rows, PrintedHeader(_MODEL, column_of(names, KIND_COLUMNS), rules, _AVERAGE_ROWS))
+    averages = [row for row in printed.rows if row.name.casefold() in _AVERAGE_ROWS]
     models = tuple(row for row in printed.rows if row not in averages)
     if not models:
         raise EvidenceError("the table has no row of a model", where=str(path))

@@ -133,7 +133,9 @@ def _published(table: Path, runs: Sequence[Path], out: Path, config: Config, *, 
 
     def write(result: Result) -> None:
         result.summary = read_published(table)
-        result.counts = Counts(num_in=len(result.summary.models), num_used=len(result.summary.models))
+        number, incomplete = len(result.summary.models), len(result.summary.incomplete)
+        dropped = {"rows with an empty cell": incomplete} if incomplete else {}
+        result.counts = Counts(num_in=number + incomplete, num_used=number, dropped=dropped)
 
     return run_stage(out, TABLE_STAGE, Run[LanguageTable], write, config=config, inputs={"table": table}, force=force)
 

@@ -377,6 +377,9 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     yield from _drop_sentences(summary)
     if summary.lacking:
         yield Sentence("say_lacking_models", {"models": first_names(list(summary.lacking))})
+    if summary.incomplete:
+        rows = [f"{name} ({COMMA.join(columns[:_MOST_NAMED])})" for name, columns in summary.incomplete.items()]
+        yield Sentence("say_incomplete_rows", {"rows": first_names(rows)})
     if summary.is_published and (summary.of != "sections" or summary.slips):
         slips = COMMA.join(f"{slip.model} ({slip.column})" for slip in summary.slips[:_MOST_NAMED])
         yield Sentence("say_printed_slips" if slips else "say_no_slips", {"rows": slips})
