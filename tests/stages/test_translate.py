@@ -9,6 +9,7 @@ import pytest
 import warm_process
 from batch_service import answer_batches, expired
 from chat_server import chatting, completion
+from steelyard.core.checks import content_id
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError, UserError, WaitingError
 from steelyard.core.types import Case, Judgment, Message, Prompt, Rating, Response
 from steelyard.io.cases import read_cases, write_cases
@@ -194,6 +195,35 @@ def test_failed_items_are_listed_and_over_the_limit_end_the_run(tmp_path):
     assert [row["prompt"] for row in lines(tmp_path / "out", FAILED_FILE)] == ["p2"]
     assert run.counts.dropped == {"not translated": 1}
     assert read_kept(tmp_path / "out" / KEPT_FILE).prompts == ("p1",)
+
+
+@pytest.mark.parametrize("is_hashed", [True, False])
+def test_responses_under_hashes_of_their_texts_belong_together_by_place(tmp_path, is_hashed):
+    """As `steelyard convert` reads files of one language each: the ids differ, and nothing is damaged."""
+
+    def with_ids(made):
+        names = [content_id(each.text) if is_hashed else f"{made.prompt.language}-{each.id}" for each in made.responses]
+        responses = tuple(msgspec.structs.replace(e, id=name) for e, name in zip(made.responses, names, strict=True))
+        ranking = ((names[0],), (names[1],))
+        return msgspec.structs.replace(made, responses=responses, ranking=ranking, judgments=(), ratings=())
+
+    cases = [item(number) for number in range(12)]
+    targets = [
+        item(number, "ru", answers=RUSSIAN, question=translation_of(each.prompt.messages[0].content))
+        for number, each in enumerate(cases)
+    ]
+    path = write(tmp_path, [with_ids(each) for each in (*cases, *targets)])
+    run = translate(path, tmp_path / "out", Config(check_only=True))
+    assert run.summary.languages["ru"].damage == ({} if is_hashed else {"responses": 12})
+    reviewed = next(read_cases(tmp_path / "out" / REVIEW_FILES["native"]))
+    assert {name for tier in reviewed.ranking for name in tier} == {each.id for each in reviewed.responses}
+
+
+def test_responses_in_another_order_are_compared_by_their_ids(tmp_path):
+    target = item(1, "ru", answers=RUSSIAN, question=translation_of(QUESTION.format(1)))
+    target = msgspec.structs.replace(target, responses=target.responses[::-1])
+    run = translate(write(tmp_path, [item(1), target]), tmp_path / "out", Config(check_only=True))
+    assert run.summary.languages["ru"].num_damaged == 0
 
 
 REFUSED = (400, b'{"error": {"message": "no"}}')

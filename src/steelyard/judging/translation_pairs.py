@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from steelyard.core.checks import content_id
 from steelyard.core.errors import EvidenceError
 from steelyard.core.languages import english_name, language_key
 from steelyard.core.remedies import CODE, Advice, Command, Remedy
-from steelyard.core.text import number_of
+from steelyard.core.text import number_of, response_text
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
 from steelyard.translation.items import translated_case
@@ -124,7 +125,38 @@ def present_pairs(bench: BenchFile) -> Iterator[CheckedPair]:
     sources = {case.prompt.id: case for case in bench.sources()}
     for case in bench.present():
         if (source := sources.get(case.prompt.id)) is not None:
-            yield CheckedPair(source, case, case.prompt.language or "")
+            yield CheckedPair(source, _with_responses_of(source, case), case.prompt.language or "")
+
+
+def _with_responses_of(source: Case, target: Case) -> Case:
+    """Return a translation with its responses in the order of the source.
+
+    Ids that are hashes of the texts in both, as `steelyard convert` makes them, differ by language: these responses
+    belong together by their places, and get the ids of the source.
+    """
+    names = [response.id for response in source.responses]
+    by_name = {response.id: response for response in target.responses}
+    if by_name.keys() == {*names}:
+        return replace(target, responses=tuple(by_name[name] for name in names))
+    every = (*source.responses, *target.responses)
+    is_hashed = all(each.id.partition("~")[0] == content_id(response_text(each)) for each in every)
+    if len(by_name) != len(names) or not is_hashed:
+        return target
+    new = dict(zip(by_name, names, strict=True))
+    return replace(
+        target,
+        responses=tuple(replace(each, id=new[each.id]) for each in target.responses),
+        ranking=None if target.ranking is None else tuple(tuple(map(new.__getitem__, tier)) for tier in target.ranking),
+        pairs=target.pairs
+        and tuple(replace(each, better=new[each.better], worse=new[each.worse]) for each in target.pairs),
+        judgments=tuple(
+            replace(
+                each, left=new[each.left], right=new[each.right], shown=each.shown and tuple(map(new.get, each.shown))
+            )
+            for each in target.judgments
+        ),
+        ratings=tuple(replace(each, response=new[each.response]) for each in target.ratings),
+    )
 
 
 def made_pairs(

@@ -278,3 +278,12 @@ def test_numbers_have_the_meanings_of_the_user_alone():
     scale = r"labels\.-2=left, labels\.-1=left, labels\.0=tie, labels\.1=right, labels\.2=right"
     with pytest.raises(RecordError, match=scale):
         read([row | {"winner": "-2"}], VOTES)
+
+
+def test_the_unnamed_first_column_of_a_spreadsheet_is_the_id(tmp_path):
+    rows = [{"": number, "question": text, "good": "yes", "bad": "no"} for number, text in enumerate(TEXTS)]
+    table(tmp_path / "own.csv", rows)
+    convert(
+        tmp_path / "own.csv", tmp_path / "out.jsonl", Config(from_kind="columns", settings={**PAIRS, "id_column": ""})
+    )
+    assert [case.prompt.id for case in read_cases(tmp_path / "out.jsonl")] == ["0", "1", "2", "3"]

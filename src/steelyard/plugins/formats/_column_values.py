@@ -41,7 +41,7 @@ class PromptColumns(NamedTuple):
 
     def prompt_id(self, row: Row) -> str | None:
         """Return the row's id, null for an empty cell."""
-        value = row.value.get(self.id) if self.id else None
+        value = row.value.get(self.id) if self.id is not None else None
         if value in _EMPTY:
             return None
         if isinstance(value, bool) or not isinstance(value, str | int):
