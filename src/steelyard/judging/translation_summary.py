@@ -43,7 +43,7 @@ class TranslateSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``translate``. ``translator`` is null where translations were examined alone.
 
     ``num_kept`` of the ``num_sources`` items are undamaged in every language: ``kept.json`` has them. ``examples`` are
-    the first findings of each kind. ``protocol`` is that of the translator.
+    the first findings of each kind, in as many languages as there are. ``protocol`` is that of the translator.
     """
 
     source: str
@@ -97,8 +97,16 @@ class TranslationCounter:
             self._leave_out(prompt, f"{language}: {kind}")
         for finding in findings:
             shown = self.examples.setdefault(finding.kind, [])
-            if len(shown) < _EXAMPLES and all(example.prompt != prompt for example in shown):
-                shown.append(DamageExample(prompt=prompt, language=language, finding=finding))
+            example = DamageExample(prompt=prompt, language=language, finding=finding)
+            languages = Counter(each.language for each in shown)
+            # Another language takes the place of one that is shown twice: of the same prompt, else of the last one.
+            repeated = [place for place, each in enumerate(shown) if languages[each.language] > 1]
+            of_prompt = [place for place, each in enumerate(shown) if each.prompt == prompt]
+            replaced = [place for place in of_prompt or repeated if place in repeated]
+            if not of_prompt and len(shown) < _EXAMPLES:
+                shown.append(example)
+            elif replaced and language not in languages:
+                shown[replaced[-1]] = example
 
     def add_equal(self, prompt: str, language: str) -> None:
         """Count an item whose responses are equal in this language: no preference is left."""

@@ -81,7 +81,7 @@ def _panels(run: StageRun[TranslateSummary], sources: PageSources) -> Iterator[P
     for counts in summary.languages.values():
         failed.update(counts.failed)
     if failed:
-        rows = [(word(f"not_translated_{_key(name)}", name), count(number)) for name, number in failed.most_common()]
+        rows = [(_reason(name), count(number)) for name, number in failed.most_common()]
         yield Panel(word("not_translated"), None, (Grouped("", table(("reason", "n"), rows)),), "note_not_translated")
     if summary.tokens is not None and summary.translator is not None and summary.tokens.prompt:
         yield token_panel({summary.translator: summary.tokens}, "translator")
@@ -89,6 +89,12 @@ def _panels(run: StageRun[TranslateSummary], sources: PageSources) -> Iterator[P
 
 def _key(kind: str) -> str:
     return kind.replace(" ", "_")
+
+
+def _reason(name: str) -> str:
+    """Return why items have no translation; a request that failed has the server's reason behind a comma."""
+    problem, _, reason = name.partition(", ")
+    return word(f"not_translated_{_key(problem)}", problem) + (f" · {reason}" if reason else "")
 
 
 def _kind(kind: str) -> str:
@@ -125,8 +131,10 @@ def _damage_table(summary: TranslateSummary, kinds: Iterable[str]) -> Table:
 
 def _example(example: DamageExample) -> ShownItem:
     finding = example.finding
-    about = Sentence("say_damage_place", {"place": isolate(finding.place)})
-    titles = word("damage_before"), word("damage_after")
+    place = {"place": isolate(finding.place), "language": language_word(example.language)}
+    about = Sentence("say_damage_place", place)
+    is_of_language = finding.kind in ("wrong_language", "wrong_script")
+    titles = word("damage_expected" if is_of_language else "damage_before"), word("damage_after")
     if finding.sentences is None:
         texts = tuple(zip(titles, (finding.before, finding.after), strict=True))
         return ShownItem(example.prompt, example.language, about, "", texts)
