@@ -1,11 +1,14 @@
 import io
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from steelyard.cli.main import build_app
 from steelyard.cli.output import (
     MIN_WIDTH,
     TerminalTable,
@@ -203,3 +206,18 @@ def test_control_characters_are_escaped(capsys):
 def test_columns_align_wide_characters():
     # a Chinese character takes two cells
     assert list(columns([("标注", "a"), ("b", "c"), ("", "d")])) == ["标注  a", "b     c", "      d"]
+
+
+@pytest.mark.parametrize(("columns", "shown", "hidden"), [(80, 4, 0), (70, 3, 1), (50, 2, 2)])
+def test_columns_that_do_not_fit_are_left_out_from_the_end_and_counted(tmp_path, monkeypatch, columns, shown, hidden):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = "".join(f"model {number},8{number}.0,7{number}.0,6{number}.5\n" for number in range(4))
+    (tmp_path / "table.csv").write_text("model,en,de,fr\n" + rows, encoding="utf-8")
+    words = ["languages", "--table", str(tmp_path / "table.csv"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(build_app(), words)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    heads = next(line for line in lines if "English" in line and "mean over" in line and "  " in line)
+    assert len(re.split(r" {2,}", heads.strip())) == shown
+    counted = [line for line in lines if "more column" in line]
+    assert counted == ([] if not hidden else [f"… {hidden} more column{'s' * (hidden > 1)}: --verbose"])

@@ -20,6 +20,7 @@ import typer
 from steelyard.core.config import describe_type
 from steelyard.core.plugins import kinds
 from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys, toml_tables
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, Run
 from steelyard.io.progress import in_words
 from steelyard.io.terminal_text import (
@@ -45,6 +46,7 @@ MIN_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
 _GAP = 2
 _MOST_LINES, _MOST_SENTENCES = 12, 6
+_FEWEST_COLUMNS = 2
 _TABLE_LINES = 2
 """The title and the headings of a table."""
 _MOST_FILES = 4
@@ -141,22 +143,38 @@ def run_answer(run: Run, out: Path, *, is_verbose: bool, num_more: int = 0) -> I
             room, part = _fitted(part, room)
         if part.rows:
             yield part
-        if part.rows and len(part.rows) < len(table.rows):
-            yield f"… {len(table.rows) - len(part.rows):,} more rows: --verbose"
+        more = len(table.rows) - len(part.rows), len(table.heads) - 1 - len(part.heads)
+        hidden = [
+            number_of(number, what) for number, what in zip(more, ("more row", "more column"), strict=True) if number
+        ]
+        if part.rows and hidden:
+            yield f"… {', '.join(hidden)}: --verbose"
     if written and out != Path():
         few = len(written) <= _MOST_FILES
         yield f"written: {', '.join(written) if few else f'{out}, {len(written)} files'}"
 
 
 def _fitted(table: TerminalTable, room: int) -> tuple[int, TerminalTable]:
-    """Return the rows that fit into ``room`` lines, and the lines that are left; no row of a table without columns."""
+    """Return the rows that fit into ``room`` lines, and the lines that are left; no row of a table without columns.
+
+    Where the terminal is too narrow, columns are left out from the end, but not the first two.
+    """
     name_width = _name_width(table.rows)
-    width, heads = name_width + _GAP, [head.split("\n") for head in table.heads]
-    for place, head in enumerate(heads, start=1):
-        width += max(map(width_of, [*head, *(row[place] for row in table.rows if len(row) > 1)])) + _GAP
+    heads = [head.split("\n") for head in table.heads]
+    widths = [
+        max(map(width_of, [*head, *(row[place] for row in table.rows if len(row) > 1)])) + _GAP
+        for place, head in enumerate(heads, start=1)
+    ]
+    number = len(widths)
+    while number > _FEWEST_COLUMNS and name_width + _GAP + sum(widths[:number]) > page_width():
+        number -= 1
+    width = name_width + _GAP + sum(widths[:number])
     if width > page_width():
         return room, table._replace(rows=())
+    table = table._replace(heads=table.heads[:number], rows=[row[: number + 1] for row in table.rows])
     names = page_width() - width + name_width
+    # The line about columns that are left out.
+    room -= number < len(widths)
     left, rows = room - _TABLE_LINES, []
     for row in table.rows:
         left -= -(-width_of(row[0]) // names) or 1
