@@ -5,10 +5,12 @@ import signal
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 import warm_process
 from batch_service import answer_batches, expired
 from chat_server import chatting, completion
+from steelyard.cli.main import build_app
 from steelyard.core.checks import content_id
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError, UserError, WaitingError
 from steelyard.core.types import Case, Judgment, Message, Prompt, Rating, Response
@@ -305,6 +307,23 @@ def test_languages_are_checked_before_anything_is_read(tmp_path, languages, sett
     with pytest.raises(ConfigError) as caught:
         translate(tmp_path / "absent.jsonl", tmp_path / "out", Config(**chosen))
     assert words in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("allow_failed", "-1"),
+        ("num_review", "-1"),
+        ("max_truncated", "1.5"),
+        ("max_truncated", "-0.1"),
+        ("allow_failed", "x"),
+    ],
+)
+def test_numbers_out_of_bounds_are_refused(tmp_path, setting, value):
+    words = ["translate", str(write(tmp_path, [item(1)])), "--check-only", "--out", str(tmp_path / "out")]
+    with pytest.raises(ConfigError, match=f"{setting} is "):
+        CliRunner().invoke(build_app(), [*words, "--set", f"{setting}={value}"], catch_exceptions=False)
     assert not (tmp_path / "out").exists()
 
 

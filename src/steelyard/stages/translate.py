@@ -7,6 +7,7 @@ others translated are examined in the same way (``check_only``).
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -37,6 +38,9 @@ from steelyard.judging.translator import Translation, TranslatorChoice
 from steelyard.networks.settings import EncoderSettings
 from steelyard.translation.review import ReviewRule
 
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
 
 class Config(BaseConfig, frozen=True):
     """How a bench is translated. With ``check_only`` the translations in the file are examined, and none is made."""
@@ -55,15 +59,15 @@ class Config(BaseConfig, frozen=True):
     """The most characters of an item in one request; longer items take several, which show the earlier parts."""
     max_tokens: Positive = 16_384
     """The longest reply in tokens; a request asks for no more than its text can need."""
-    max_truncated: float = 0.2
+    max_truncated: _Share = 0.2
     """The largest share of replies that may be cut off."""
-    allow_failed: int = 0
+    allow_failed: _Count = 0
     """The largest number of items that may fail; with more there is no result, and what came is kept."""
     encoder: EncoderSettings = EncoderSettings()
     """The encoder that compares meanings, for responses that changed places and texts of something else."""
     check_only: bool = False
     """Examine the translations that the file has, and make none."""
-    num_review: int = 50
+    num_review: _Count = 50
     """The number of undamaged items of each language that people review besides all damaged ones."""
     seed: int = 0
     """The seed of the items that people review."""

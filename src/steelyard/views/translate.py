@@ -106,16 +106,16 @@ def _language_table(summary: TranslateSummary) -> Table:
         (
             language_word(name),
             count(each.num_items),
-            count(each.num_translated),
-            count(each.num_present),
-            count(_failed(each)),
             count(each.num_damaged),
             percent(each.num_damaged / max(1, each.num_translated + each.num_present)),
             count(each.num_equal),
+            count(_failed(each)),
+            count(each.num_translated),
+            count(each.num_present),
         )
         for name, each in summary.languages.items()
     ]
-    columns = ("language", "items", "translated", "present_before", "not_translated", "damaged", "share", "made_equal")
+    columns = ("language", "items", "damaged", "share", "made_equal", "not_translated", "translated", "present_before")
     return table(columns, rows)
 
 
