@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import tiny
 import warm_process
 from steelyard.core.checks import text_hashes
-from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError, RecordError
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, OutputError, RecordError
 from steelyard.core.types import Rating
 from steelyard.evaluation.coverage import UnscoredResponses
 from steelyard.io.cases import write_cases
@@ -152,6 +152,33 @@ def test_answers_that_do_not_fit_are_counted_by_language_and_scored_as_null(tmp_
         "trained_head",
     }
     assert run.summary.unscored.num_responses == 1
+
+
+@pytest.mark.parametrize("kind", ["classifier", "implicit"])
+def test_a_limit_that_no_answer_meets_is_refused_with_what_would_do(tmp_path, kind):
+    folder = (tiny.save_classifier if kind == "classifier" else tiny.save_base)(tmp_path / "model")
+    write_cases(tmp_path / "long.jsonl", [case("p", "ab", language="zh"), case("q", "a", text="很长的问题。" * 60)])
+    settings = {"path": str(folder), "max_length": 3}
+    with pytest.raises(ModelError, match="3 of 3 answers are longer than 3 tokens") as caught:
+        score(tmp_path / "long.jsonl", tmp_path / "out", Config(model=settings), model=kind)
+    assert "no answer is left" in caught.value.problem
+    assert "over_length=left" in caught.value.do
+    assert "max_length=" in caught.value.do
+    assert not (tmp_path / "out" / "scores.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", ["classifier", "implicit", "grm", "remote"])
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_limit_below_one_token_is_refused(cases, tmp_path, kind, limit):
+    needed = {"url": "http://127.0.0.1", "dialect": "sglang"} if kind == "remote" else {"path": str(tmp_path)}
+    with pytest.raises(ConfigError, match=f"max_length is {limit}"):
+        score(cases, tmp_path / "out", Config(model=needed | {"max_length": limit}), model=kind)
+
+
+def test_cases_without_a_response_are_refused(tmp_path):
+    write_cases(tmp_path / "bare.jsonl", [case("p", ""), case("q", "")])
+    with pytest.raises(EvidenceError, match="no case has a response"):
+        score(tmp_path / "bare.jsonl", tmp_path / "out", model="longer")
 
 
 def test_an_absent_file_is_the_users_error(tmp_path):

@@ -51,3 +51,10 @@ def test_near_duplicates_fall_on_one_side_unless_off(tmp_path):
 def test_a_similarity_that_cannot_be_is_refused(file, tmp_path, near):
     with pytest.raises(ConfigError, match="near_duplicates"):
         split(file, tmp_path / "out", Config(near_duplicates=near))
+
+
+@pytest.mark.parametrize("names", [("A", "a"), ("Straße", "STRASSE"), ("caf\u00e9", "cafe\u0301")])
+def test_parts_whose_files_a_disk_may_hold_as_one_are_refused(file, tmp_path, names):
+    with pytest.raises(ConfigError, match="differ in case or Unicode form alone"):
+        split(file, tmp_path / "out", Config(parts=dict.fromkeys(names, 0.5)))
+    assert not (tmp_path / "out").exists()

@@ -107,6 +107,12 @@ def test_pairs_without_weight_are_counted_and_not_trained_on():
         make([case(pairs=(Pair(better="a", worse="b", weight=1e300),))])
 
 
+@pytest.mark.parametrize("margin", [1e308, -1e308, 1e13])
+def test_a_margin_that_no_reward_can_reach_is_refused_with_its_prompt(margin):
+    with pytest.raises(EvidenceError, match=r"a pair of prompt 'p' has the margin -?1e\+"):
+        make([case(pairs=(Pair(better="a", worse="b", margin=margin),))])
+
+
 def test_the_remedy_for_cases_without_pairs_fits_what_they_have():
     responses = tuple(Response(id=name, text="one") for name in "ab")
     equal = msgspec.structs.replace(case(responses="ab", ranking=(("a",), ("b",))), responses=responses)

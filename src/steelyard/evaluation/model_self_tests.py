@@ -233,18 +233,18 @@ def _length_test(model: SelfTested, cases: Iterable[Case]) -> SelfTest:
         f"{number:,} of {num_answers:,} answers are longer than {model.max_length:,} tokens ({languages}; "
         f"the longest has {longest:,})"
     )
-    if model.over_length != "refuse":
+    is_none_left = number == num_answers and model.over_length == "unscored"
+    if model.over_length != "refuse" and not is_none_left:
         what = "get no score" if model.over_length == "unscored" else f"are cut on the {model.over_length}"
         return SelfTest(name="length", state="passed", figures=figures, remark=f"{remark} and {what}")
     return SelfTest(
         name="length",
         state="failed",
         figures=figures,
-        remark=f"{remark}, and over_length is 'refuse'",
+        remark=f"{remark}: no answer is left" if is_none_left else f"{remark}, and over_length is 'refuse'",
         do=Advice(
             "say ",
-            Remedy("over_length", "unscored"),
-            " (no score, counted), ",
+            *(() if is_none_left else (Remedy("over_length", "unscored"), " (no score, counted), ")),
             Remedy("over_length", "left"),
             " or right (cut, counted), or ",
             Remedy("max_length", longest),

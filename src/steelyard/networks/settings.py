@@ -29,7 +29,7 @@ class DecoderConfig(Config, frozen=True):
     """The chat template: a built-in name or a Jinja file. Default: the model's own."""
     strip: bool = False
     """Whether white space at the end of the text is removed."""
-    max_length: int = 2048
+    max_length: Positive = 2048
     """The limit of a text in tokens."""
     over_length: OverLength = "unscored"
     """Answers over the limit: unscored, cut on the left or right, or refuse to run."""
@@ -75,7 +75,7 @@ class FeatureSettings(Config, frozen=True):
     """How the states of a text become one vector."""
     chat_template: str | None = None
     """The chat template: a built-in name or a Jinja file. Default: the tokenizer's own."""
-    max_length: int = 1024
+    max_length: Positive = 1024
     """The number of tokens that are read of a text."""
     dtype: Precision = "float32"
     """The number type of the backbone."""

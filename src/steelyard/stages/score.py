@@ -9,7 +9,9 @@ from pathlib import Path
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError
 from steelyard.core.protocols import RewardModel
+from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Counts, Meta, Run, Scores
 from steelyard.curation.input_checks import check_cases
 from steelyard.evaluation.coverage import CoverageCounter, ScoreSummary, UnscoredResponses
@@ -111,6 +113,9 @@ def score_with(
 
 def _write(result: Result, scorer: RewardModel, name: str, files: Sequence[Path], *, is_tested: bool) -> None:
     read = tuple(read_case_files(files))
+    if not any(case.responses for case in read):
+        where = ", ".join(map(str, files[:2]))
+        raise EvidenceError("no case has a response", where=where, do=Advice("sample some first: ", Command("sample")))
     self_test = self_tested(scorer, read, name=name, is_wanted=is_tested)
     coverage, reasons = CoverageCounter(), Counter[str]()
 

@@ -1,5 +1,6 @@
 """The verb `split`: a case file into parts by prompt, so that no prompt is trained on and tested on."""
 
+import unicodedata
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -97,6 +98,12 @@ def split(cases: CaseFile, out: Path, config: Config = _DEFAULT, *, force: bool 
 def _check_parts(parts: dict[str, float]) -> None:
     if not all(share > 0 for share in parts.values()) or abs(sum(parts.values()) - 1) > 1e-9:
         raise ConfigError(f"shares {parts}", where="split.parts", allowed="shares above 0 that sum to 1")
+    files: dict[str, str] = {}
     for name in parts:
         if not name.isidentifier():
             raise ConfigError(f"part {name!r}", where="split.parts", allowed="a plain word: it becomes a file name")
+        # Windows and macOS keep one file for names that differ in case or Unicode form alone.
+        first = files.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
+        if first != name:
+            problem = f"parts {first!r} and {name!r} differ in case or Unicode form alone"
+            raise ConfigError(problem, where="split.parts", do="give each part another name: it becomes a file name")

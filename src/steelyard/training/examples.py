@@ -30,6 +30,8 @@ _SHARE_OF_PAIRS = 0.99
 """The share of pairs for which a limit below the longest is suggested."""
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-12, 1e12
 """The range of weights within which the costs of a step keep single precision; smaller ones count as 0."""
+_MOST_MARGIN = 1e12
+"""The largest margin either way: greater ones are far from any reward, and infinite in single precision."""
 _NUM_CHECKED = 32
 """The number of cases whose template is checked: it treats all cases alike."""
 _NUM_ENCODED = 64
@@ -201,6 +203,12 @@ class EvidenceChoice(NamedTuple):
                     f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}",
                     where=where,
                     allowed=f"weights of 0 to {_MOST_WEIGHT:g}",
+                )
+            if not abs(pair.margin) <= _MOST_MARGIN:
+                raise EvidenceError(
+                    f"a pair of prompt {case.prompt.id!r} has the margin {pair.margin:g}",
+                    where=where,
+                    allowed=f"margins of {-_MOST_MARGIN:g} to {_MOST_MARGIN:g}, in the unit of rewards",
                 )
         if self.pair_weight != 1:
             pairs = tuple(pair._replace(weight=pair.weight * self.pair_weight) for pair in pairs)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import SelfTest
 from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
@@ -34,7 +35,7 @@ class Config(BaseConfig, frozen=True):
     """plain, or a Jinja file. Default: the model's own."""
     strip: bool | None = None
     """Whether white space at the very end is removed; without a manifest it stays."""
-    max_length: int | None = None
+    max_length: Positive | None = None
     """The length limit in tokens. Default: the model's own."""
     over_length: OverLength | None = None
     """Answers over the limit: unscored, cut on the left or right, or refuse to run. Default: the model's own."""

@@ -14,6 +14,7 @@ import msgspec
 
 from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.protocols import SelfTest
 from steelyard.core.remedies import Advice, Remedy
@@ -43,7 +44,7 @@ class Config(BaseConfig, frozen=True):
     over-long text cut, the prompt to its last 128 tokens and then the answer."""
     chat_template: str | None = None
     """plain, or a Jinja file. Default: the model's own."""
-    max_length: int | None = None
+    max_length: Positive | None = None
     """The length limit of a conversation in tokens. Default: that of its training, or 2048."""
     over_length: Literal["unscored", "refuse"] | None = None
     """What happens to longer answers: unscored (counted) or refuse; a cut answer has another probability."""

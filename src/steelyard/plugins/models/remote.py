@@ -55,7 +55,7 @@ class Config(BaseConfig, frozen=True):
     """With tokenizer: the chat template. Default: the tokenizer's own."""
     strip: bool = False
     """Whether white space at the end of the text is removed."""
-    max_length: int = 2048
+    max_length: Positive = 2048
     """The limit of a text in tokens."""
     send: Literal["tokens", "text", "messages", "pair"] | None = None
     """The form sent. Default: tokens, text, messages or pair, as the dialect and the settings allow."""
