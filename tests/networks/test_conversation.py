@@ -15,6 +15,7 @@ from steelyard.networks.conversation import (
     encode,
     encode_all,
 )
+from steelyard.networks.loading import load_tokenizer
 from strategies import case
 
 TEXTS = [
@@ -142,8 +143,11 @@ def test_a_template_that_edits_or_refuses_is_refused():
     with pytest.raises(ModelError, match="changes or drops the assistant text"):
         ids(ask("<think>hm</think>yes"), template=thinking)
     strict = "{{ raise_exception('only users') }}"
-    with pytest.raises(ModelError, match=r"refuses this conversation.*only users"):
-        ids(ask("x"), template=strict)
+    with pytest.raises(
+        ModelError, match=r"refuses this conversation.*only users.*its roles: system, user, assist"
+    ) as no:
+        ids(ask("x", system="y"), template=strict)
+    assert "chat_template" in no.value.do
 
 
 def test_nothing_that_is_given_is_changed():
@@ -191,6 +195,15 @@ def test_a_template_is_never_guessed(tmp_path):
     with pytest.raises(FileError, match="chat template not found"):
         choose_template(own, "plane", model="m")
     assert choose_template(tiny.tokenizer(), None, model="m") == tiny.CHATML
+
+
+def test_of_several_templates_the_default_is_taken_and_no_other(tmp_path):
+    own = tiny.tokenizer({"default": tiny.CHATML, "tool_use": "x"})
+    assert choose_template(own, None, model="m") == tiny.CHATML
+    own.save_pretrained(tmp_path)
+    assert choose_template(load_tokenizer(str(tmp_path)), None, model="m") == tiny.CHATML
+    with pytest.raises(ModelError, match="for special uses alone: rag, tool_use"):
+        choose_template(tiny.tokenizer({"tool_use": "x", "rag": "y"}), None, model="m")
 
 
 def test_an_answer_that_is_dropped_is_missed_even_where_the_prompt_says_the_same():

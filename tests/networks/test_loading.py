@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
@@ -8,7 +9,15 @@ import tiny_families
 from steelyard.core.errors import FileError, MissingPartError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
-from steelyard.networks.loading import fill, load_backbone, load_tokenizer, local_folder, read_config, stored_weights
+from steelyard.networks.loading import (
+    fill,
+    load_backbone,
+    load_network,
+    load_tokenizer,
+    local_folder,
+    read_config,
+    stored_weights,
+)
 from steelyard.networks.pretrained import hub_folder, is_hub_name, load_pretrained
 from steelyard.plugins.models._heads import LinearHead
 from steelyard.plugins.reward_models import choose_model
@@ -196,3 +205,65 @@ def test_a_kind_of_model_is_no_name_to_look_up():
     with pytest.raises(ModelError, match="ngram: this is a kind of model of its own") as caught:
         hub_folder("ngram")
     assert "a decoder" in str(caught.value.do)
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 8\n"
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
+def test_a_file_that_git_lfs_has_not_fetched_is_named(tmp_path, file):
+    folder = Path(tiny.save_classifier(tmp_path / "model"))
+    (folder / file).write_text(POINTER)
+    with pytest.raises(FileError, match=f"{file}: this is a git-LFS pointer") as caught:
+        choose_and_build(folder)
+    assert "git lfs pull" in caught.value.do
+
+
+def renamed(folder, change):
+    """The same weights under other names, as a wrapper of training or another library writes them."""
+    from safetensors.torch import load_file, save_file
+
+    weights = {change(name): weight for name, weight in load_file(folder / "model.safetensors").items()}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.", "base_model.model."])
+def test_weights_with_the_prefix_of_a_wrapper_are_named(tmp_path, wrapper):
+    folder = Path(tiny.save_classifier(tmp_path / "model"))
+    renamed(folder, lambda name: wrapper + name)
+    with pytest.raises(ModelError, match=rf"under other names: {wrapper}model\.embed_tokens") as caught:
+        load_network(str(folder), dtype="float32")
+    assert "wrapper" in caught.value.do
+
+
+def test_a_head_under_another_name_is_not_replaced_in_silence(tmp_path, capsys):
+    folder = Path(tiny.save_classifier(tmp_path / "model"))
+    renamed(folder, lambda name: name.replace("score.weight", "v_head.summary.weight"))
+    _, is_trained = load_network(str(folder), dtype="float32")
+    assert not is_trained
+    assert "v_head.summary.weight are not read" in capsys.readouterr().err
+    load_network(tiny.save_base(tmp_path / "base"), dtype="float32")
+    assert "not read" not in capsys.readouterr().err
+
+
+def test_a_folder_of_models_is_no_model_and_names_them(tmp_path):
+    tiny.save_classifier(tmp_path / "checkpoint-500")
+    with pytest.raises(ModelError, match=r"no config\.json") as caught:
+        choose_and_build(tmp_path)
+    assert caught.value.do == "name one of the models in it: checkpoint-500"
+
+
+def test_an_adapter_without_a_tokenizer_has_that_of_its_base(tmp_path):
+    base = tiny.save_base(tmp_path / "base")
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text(
+        json.dumps({"peft_type": "LORA", "base_model_name_or_path": base})
+    )
+    tokenizer = load_tokenizer(str(tmp_path / "adapter"))
+    assert tokenizer("杆秤").input_ids == load_tokenizer(base)("杆秤").input_ids
+    with pytest.raises(ModelError, match="an adapter without its weights"):
+        load_network(str(tmp_path / "adapter"), dtype="float32")
+
+
+def choose_and_build(folder):
+    return build("models", "classifier", {"path": str(folder)})

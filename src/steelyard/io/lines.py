@@ -118,10 +118,14 @@ def check_readable(path: Path) -> None:
         raise FileError("this file may not be read", where=place, do="ask for the right to read it") from error
     if not start:
         raise FileError("the file is empty", where=place)
-    if start == _LFS_POINTER:
-        raise FileError(
-            "this is a git-LFS pointer, not the data", where=place, do="run `git lfs pull` where it came from"
-        )
+    refuse_pointer(path)
+
+
+def refuse_pointer(path: Path) -> None:
+    """Raise FileError for a file that git-LFS has not fetched: its pointer stands in its place."""
+    if _start(path) == _LFS_POINTER:
+        do = "run `git lfs pull` where it came from"
+        raise FileError("this is a git-LFS pointer, not the data", where=str(path), do=do)
 
 
 def check_regular(path: Path) -> None:

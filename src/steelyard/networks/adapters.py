@@ -156,11 +156,18 @@ def load_adapter(network: RewardNetwork, folder: Path, *, dtype: str) -> bool:
 
     The base is rounded to ``dtype`` first, as in training. Raises ModelError for another base than the adapter's.
     """
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
-    with safe_open(folder / _WEIGHTS, framework="pt") as file:
-        fingerprint = (file.metadata() or {}).get(_BASE)
-        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dictionary
+    try:
+        with safe_open(folder / _WEIGHTS, framework="pt") as file:
+            fingerprint = (file.metadata() or {}).get(_BASE)
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dictionary
+    except FileNotFoundError as error:
+        problem, do = f"an adapter without its weights: there is no {_WEIGHTS}", "copy or download the whole folder"
+        raise ModelError(problem, where=str(folder), do=do) from error
+    except SafetensorError as error:
+        problem = f"the adapter's weights are broken ({error})"
+        raise ModelError(problem, where=str(folder / _WEIGHTS), do="copy or download the file again") from error
     if fingerprint not in (None, fingerprint_of(network)):
         raise ModelError("an adapter of another base model", where=str(folder), do=f"check the base in {ADAPTER_FILE}")
     settings = load_pretrained(_peft().PeftConfig, folder)

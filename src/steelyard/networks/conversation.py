@@ -1,7 +1,7 @@
 """From a conversation with an answer to token ids, in training and scoring alike: template, marks, strip, cut."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -88,6 +88,12 @@ def choose_template(tokenizer: Any, choice: str | None, *, model: str) -> str:
         check_readable(Path(choice))
         return check_utf8(Path(choice).read_bytes(), Place(file=choice))
     template = tokenizer.chat_template
+    if isinstance(template, Mapping):
+        # Some models have several by name, as for tools; programs take the one of this name where none is asked for.
+        names, template = ", ".join(sorted(template)), template.get("default")
+        if template is None:
+            problem = f"the model has chat templates for special uses alone: {names}"
+            raise ModelError(problem, where=model, do=Advice("name one: ", Remedy("chat_template", FILE)))
     if not isinstance(template, str):
         raise ModelError(
             "the model has no chat template",
@@ -177,7 +183,12 @@ def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
     try:
         written = write(tokenizer, rendering.template, messages, today=rendering.today)
     except TemplateFailure as error:
-        raise ModelError(f"the chat template refuses this conversation ({error})", where=case.prompt.id) from error
+        roles = ", ".join(message.role for message in messages)
+        raise ModelError(
+            f"the chat template refuses this conversation ({error}); its roles: {roles}",
+            where=case.prompt.id,
+            do=Advice("name a template that takes them: ", Remedy("chat_template", FILE), ", or change the case"),
+        ) from error
     rest = written.text
     contents = [(hidden(message.content, written.stand_ins), message) for message in messages]
     # Longest first, and each is taken out: a dropped text must not be found inside another one that quotes it.

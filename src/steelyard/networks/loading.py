@@ -16,6 +16,7 @@ from steelyard.core.errors import ModelError
 from steelyard.core.numerics import derived_seed
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject
+from steelyard.io.progress import log
 from steelyard.io.run_folder import path_inside
 from steelyard.networks.devices import keep_few_kernels
 from steelyard.networks.pretrained import Precision, hub_folder, is_hub_name, load_pretrained, tokenizer_folder
@@ -23,6 +24,7 @@ from steelyard.networks.reward_network import RewardNetwork
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _WHOLE = ("model.safetensors", "pytorch_model.bin")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt")
 
 
 def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
@@ -61,12 +63,22 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     if other := sorted(name for name, *_ in loading["mismatched_keys"]):
         problem = f"has weights of another shape than a model with one label: {', '.join(other[:3])}"
         raise ModelError(problem, where=path, allowed="a head of one label, or none")
-    missing = [name for name in loading["missing_keys"] if not name.startswith("score.")]
+    missing = sorted(name for name in loading["missing_keys"] if not name.startswith("score."))
+    unread = sorted(name for name in loading["unexpected_keys"] if not name.startswith("lm_head."))
     if missing:
-        raise ModelError(f"lacks weights: {', '.join(missing[:3])}", where=path, do="check that the download is whole")
+        problem, do = f"lacks weights: {', '.join(missing[:3])}", "check that the download is whole"
+        if unread:
+            problem += f"; it has weights under other names: {', '.join(unread[:3])}"
+            do = "save the model itself, without the wrapper that gives its weights other names"
+        raise ModelError(problem, where=path, do=do)
+    has_head = not any(name.startswith("score.") for name in loading["missing_keys"])
+    if unread and not has_head:
+        # A head of another design would be replaced by a new one in silence.
+        named = ", ".join(unread[:3])
+        log(f"{path}: has no head named 'score', and its weights {named} are not read (heads: steelyard list models)")
     network = RewardNetwork(classifier)
     network.backbone.to(getattr(torch, dtype))
-    return network, not any(name.startswith("score.") for name in loading["missing_keys"])
+    return network, has_head
 
 
 def _load_adapted(folder: Path, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
@@ -123,13 +135,25 @@ def load_tokenizer(path: str) -> Any:
     """Return the tokenizer of a model. Raises ModelError where there is none that loads."""
     from transformers.models.auto import AutoTokenizer
 
-    path = tokenizer_folder(path)
+    folder = Path(path := tokenizer_folder(path))
+    is_adapter = (folder / "adapter_config.json").is_file()
+    if is_adapter and not any((folder / name).is_file() for name in _TOKENIZERS):
+        from steelyard.networks.adapters import base_of
+
+        return load_tokenizer(base_of(folder))
     try:
         with quiet():
             return load_pretrained(AutoTokenizer, path)
     except (OSError, ValueError) as error:
+        if not (folder / "config.json").is_file():
+            models = sorted(config.parent.name for config in folder.glob("*/config.json"))
+            raise ModelError(
+                "this folder holds no model: it has no config.json",
+                where=path,
+                do=f"name one of the models in it: {', '.join(models[-3:])}" if models else "check the path",
+            ) from error
         raise ModelError(
-            f"has no tokenizer that loads ({str(error).splitlines()[0]})",
+            f"has no tokenizer that loads ({str(error).splitlines()[0].removesuffix('one of: ').strip()})",
             where=path,
             allowed="a model's folder with its tokenizer",
             do="check the path",

@@ -18,6 +18,7 @@ from urllib.request import getproxies
 
 from steelyard.core.errors import EXTRAS, MissingPartError, ModelError
 from steelyard.core.plugins import kinds
+from steelyard.io.lines import refuse_pointer
 from steelyard.io.progress import log
 
 Precision = Literal["float32", "bfloat16"]
@@ -58,6 +59,7 @@ def load_pretrained(loader: Any, path: str | Path, **settings: Any) -> Any:
     needs; OSError and ValueError are passed on.
     """
     _refuse_kernels(Path(path))
+    _refuse_pointers(Path(path))
     try:
         with collection_paused():
             return loader.from_pretrained(str(path), trust_remote_code=False, **settings)
@@ -94,6 +96,14 @@ def _refuse_kernels(folder: Path) -> None:
         if "/" in value:
             problem = f"its config.json names code to be downloaded and run ({key}: {value[:80]!r})"
             raise ModelError(problem, where=str(folder), do=f"remove {key!r} from its config.json")
+
+
+def _refuse_pointers(folder: Path) -> None:
+    """Raise FileError for a file of git-LFS that was not fetched: a clone without LFS has pointers for weights."""
+    for pattern in ("*.safetensors", "*.bin", "*.model", "*.json"):
+        for file in folder.glob(pattern):
+            if file.is_file():
+                refuse_pointer(file)
 
 
 def _implementations(config: Any) -> Iterator[tuple[str, str]]:
