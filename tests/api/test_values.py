@@ -1,5 +1,6 @@
 """Cases, tables, estimates and figures as values: from memory and back without a change, and shown in notebooks."""
 
+import enum
 import json
 
 import numpy as np
@@ -113,6 +114,46 @@ def test_rows_may_hold_values_of_numpy_and_bytes_of_text():
     ]
     (voted,) = sy.convert([{"prompt": "q", "response_a": "x", "response_b": "y", "winner": np.int64(2)}]).cases
     assert voted.judgments[0].verdict == "right"
+
+
+class Language(enum.StrEnum):
+    CHINESE = "zh"
+
+
+def test_texts_of_classes_of_their_own_are_texts():
+    row = {"prompt": np.str_("问"), "chosen": np.str_("甲"), "rejected": "乙", "language": Language.CHINESE}
+    (one,) = sy.Cases([row])
+    assert one.prompt.messages[0].content == "问"
+    assert one.responses[0].text == "甲"
+    (converted,) = sy.convert([row], language_column="language").cases
+    assert converted.prompt.language == "zh"
+
+
+@pytest.mark.parametrize("source", [None, 5, b"cases.jsonl", {"prompt": ["q"], "chosen": ["a"], "rejected": ["b"]}])
+def test_what_holds_no_cases_is_a_wrong_argument(source):
+    with pytest.raises(sy.errors.ConfigError, match=f"source is {type(source).__name__ if source else None}"):
+        sy.Cases(source)
+
+
+def test_a_column_of_a_table_is_no_table():
+    with pytest.raises(sy.errors.ConfigError, match="Column holds no named columns"):
+        sy.Cases(Column())
+
+
+class Column:
+    """One column of a data frame: an Arrow stream without names."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pyarrow.chunked_array([["q", "r"]]).__arrow_c_stream__(requested_schema)
+
+
+def test_settings_may_be_numbers_of_numpy():
+    data = sy.Cases([{"prompt": f"q{place}", "chosen": "a", "rejected": "b"} for place in range(4)])
+    parts = {"train": np.float64(0.5), "test": np.float32(0.5)}
+    run = sy.split(data, parts=parts, seed=np.int64(3))
+    assert run.summary.parts == sy.split(data, parts={"train": 0.5, "test": 0.5}, seed=3).summary.parts
+    with pytest.raises(sy.errors.ConfigError, match=r"seed is 2\.5"):
+        sy.split(data, seed=np.float64(2.5))
 
 
 @pytest.mark.parametrize(("value", "problem"), [("a\ud83d", "half of a character"), (object(), "type object")])

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
+import numpy as np
 
 from steelyard.api.arguments import called, check_value
 from steelyard.api.cases import Cases, CasesLike
@@ -189,9 +190,14 @@ def config_of(config_type: type[ConfigType], settings: Mapping[str, object], *, 
 
 
 def json_value(value: Any) -> Any:
-    """Return a value of a setting as JSON: paths as text, records as objects, any collection as a list."""
+    """Return a value of a setting as JSON: paths as text, records as objects, any collection as a list.
+
+    A number of numpy becomes one of Python, as in a loop over seeds or learning rates.
+    """
     if isinstance(value, PathLike):
         return str(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
     if isinstance(value, Mapping):

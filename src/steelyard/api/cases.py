@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 import msgspec
 import numpy as np
 
+from steelyard.api.arguments import check_value
 from steelyard.api.wording import in_python
 from steelyard.core.checks import check_case
-from steelyard.core.errors import EvidenceError, MissingPartError, Place, RecordError, UserError
+from steelyard.core.errors import ConfigError, EvidenceError, MissingPartError, Place, RecordError, UserError
 from steelyard.core.text import number_of, response_text, verb_for
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import decode_case, read_cases, write_cases
@@ -119,6 +120,7 @@ class Cases:
         elif isinstance(source, ArrowStream | ArrowDataset):
             self._cases = _cases_of_rows(rows_of(source))
         else:
+            check_value("source", source, CasesLike, where="Cases")
             items = list(source)
             cases = [item for item in items if isinstance(item, Case)]
             self._cases = _checked(cases) if len(cases) == len(items) else _cases_of_rows(rows_of(items))
@@ -266,7 +268,11 @@ def rows_of(source: Iterable[object] | TableLike) -> list[JsonObject]:
     import pyarrow
 
     if isinstance(source, ArrowStream):
-        items: Iterable[object] = pyarrow.table(source).to_pylist()
+        try:
+            items: Iterable[object] = pyarrow.table(source).to_pylist()
+        except pyarrow.ArrowInvalid as error:
+            problem = f"{type(source).__name__} holds no named columns"
+            raise ConfigError(problem, where=_NAME, allowed="a table, not a column of one") from error
     elif isinstance(source, ArrowDataset):
         # The table of a dataset holds all of its rows, its Arrow format those that are selected.
         items = source.with_format("arrow")[:].to_pylist()
@@ -293,15 +299,16 @@ def _plain(value: Any) -> Any:
 
     Raises UnicodeEncodeError for a surrogate, and TypeError for a value that JSON cannot hold.
     """
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
     if isinstance(value, str):
         value.encode()
-    elif isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    elif isinstance(value, Mapping):
+        return str.__str__(value)  # of a class of its own, such as a member of an enumeration
+    if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
-    elif isinstance(value, list | tuple):
+    if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    elif isinstance(value, bytes):
+    if isinstance(value, bytes):
         with suppress(UnicodeDecodeError):
             return value.decode()
     elif not isinstance(value, int | float | None):
