@@ -74,6 +74,9 @@ ANNOTATORS = (
 )  # fmt: skip
 """Names of columns of those who judged."""
 _JUDGES = (*ANNOTATORS, "user", "user_id", "username", "who", "wer")
+_ASPECTS = re.compile(r"overall|help|harm|safe|accura|correct|fluen|quality|style|relevan|coheren|complex|verbos|truth|"
+                      r"factual|clarity|creativ|informative|concise|总体|有用|安全|质量|流畅|准确")  # fmt: skip
+"""Parts of names of what is judged; columns of labels under other names are those of people."""
 _TIMES = ("time", "timestamp", "tstamp", "created_at", "submitted_at")
 _BATCHES = ("batch", "batch_id")
 _AUTHORS = ("model", "model_name", "generator", "author", "model_id", "models", "模型", "modell", "modelo", "modèle")
@@ -146,7 +149,9 @@ def may_hold_prompt(row: JsonObject, sides: Collection[str]) -> bool:
 def _is_prose(name: str, value: Any) -> bool:
     """Return whether a cell reads as a sentence, under a name that may be a prompt's."""
     text = value.strip() if isinstance(value, str) else ""
-    is_sentence = any(map(str.isspace, text)) or len(text) > _LONG_NAME or text.endswith(_SENTENCE_ENDS)
+    # A long word of Latin letters is a hash or an address.
+    is_long = len(text) > _LONG_NAME and not text.isascii()
+    is_sentence = any(map(str.isspace, text)) or is_long or text.endswith(_SENTENCE_ENDS)
     return is_sentence and not _OF_ROWS.search(name.casefold())
 
 
@@ -187,8 +192,10 @@ class ColumnGuess:
         if not self._has_answers():
             self._add_answers(is_sure=False)
         self._add_ratings()
-        if label := self.settings.get("label_column"):
-            values = {str(row.get(label)) for row in self._rows}
+        judges = self.settings.get("judge_column")
+        labels = [label] if (label := self.settings.get("label_column")) else judges if isinstance(judges, list) else ()
+        if labels and "first_column" in self.settings:
+            values = {str(row.get(name)) for row in self._rows for name in labels}
             if "0" in values and values <= {"0", "1"}:
                 from_zero = str(self.settings["first_column"]).endswith("0")
                 self.settings["labels"] = {"0": "left", "1": "right"} if from_zero else {"1": "left", "0": "right"}
@@ -206,6 +213,9 @@ class ColumnGuess:
         """Add a column that may be the prompt, unless any of several texts could be an answer."""
         texts = [name for name in self._free(_is_text) if not _OF_ROWS.search(name.casefold())]
         texts = [name for name in texts if name.casefold() not in (*_JUDGES, *_TIMES, *_LABELS, *_AUTHORS)]
+        if not self._has_answers():
+            # Of results without texts, as of names of models and their scores, no column is a prompt.
+            texts = [name for name in texts if any(_is_prose(name, row.get(name)) for row in self._rows)]
         if "prompt_column" not in self.settings and (
             turns := self._first((*_CONVERSATIONS, "conversations"), _is_answer)
         ):
@@ -228,8 +238,11 @@ class ColumnGuess:
         if isinstance(columns, list) and scores:
             self.settings.setdefault("rating_column", scores[0])
         self._add("rating_column", (*_SCORES, "quality"), lambda value: isinstance(value, str | int | float | list))
+        is_rated = isinstance(columns, list) or "rating_column" in self.settings
+        if judges := [] if is_rated else self._annotators(_is_number):
+            self.settings["judge_column"] = judges
         ranks = self._first(_RANKS, lambda value: isinstance(value, int | list) or str(value).strip().isdecimal())
-        if ranks and "rating_column" not in self.settings:
+        if ranks and not {"rating_column", "judge_column"} & self.settings.keys():
             self.settings |= {"rating_column": ranks, "lower_is_better": True}
 
     def _has_answers(self) -> bool:
@@ -242,8 +255,11 @@ class ColumnGuess:
             self.settings.update(published)
             return
         free = set(self._free(_is_answer))
+        numbers = self._free(_is_number)
         pairs = set(self._free(lambda value: _is_answer(value) or isinstance(value, list)))
-        for better, worse in _PAIRS:
+        # Beside answers, winner and loser are names of models.
+        are_texts = not is_sure and not any(stem in _ANSWERS for stem in self._groups())
+        for better, worse in (*_PAIRS, *(_MARKS[-1:] if are_texts else ())):
             columns = [self._by_word.get(word) for word in (better, worse)]
             if pairs.issuperset(columns):
                 self.settings.update(chosen_column=columns[0], rejected_column=columns[1])
@@ -251,11 +267,14 @@ class ColumnGuess:
         groups = [
             group
             for stem, group in sorted(self._groups().items(), key=lambda item: item[0] not in ("", *_ANSWERS))
-            if free.issuperset(group) and (stem in ("", *_ANSWERS) or not (is_sure or stem in (*_AUTHORS, *_RATINGS)))
+            if free.issuperset(group)
+            and (stem in ("", *_ANSWERS) or not (is_sure or stem in (*_AUTHORS, *_RATINGS) or {*group} <= {*numbers}))
         ]
         pair = next((group for group in groups if len(group) == 2), None)
-        if pair is not None and (label := self._label(pair, is_sure=is_sure)):
-            self.settings.update(first_column=pair[0], second_column=pair[1], label_column=label)
+        judges = [] if is_sure else self._annotators(lambda cell: cell in _DIGITS or bool(choice_of(cell, pair or ())))
+        if pair is not None and (label := judges or self._label(pair, is_sure=is_sure)):
+            self.settings.update(first_column=pair[0], second_column=pair[1])
+            self.settings["judge_column" if judges else "label_column"] = label
             return
         if is_sure and self._may_hold_evidence():
             return
@@ -326,6 +345,14 @@ class ColumnGuess:
         few = [name for name, values in cells.items() if known_cells[name] or 1 < len(values) <= _MOST_LABELS]
         candidates = [name for name in reversed(few) if name.casefold() not in _JUDGES]
         return max(candidates, key=known_cells.__getitem__, default=None)
+
+    def _annotators(self, is_evidence: Callable[[str], bool]) -> list[str]:
+        """Return the columns of labels or ratings by people; none for one alone, or where one is of an aspect."""
+        free = self._free(lambda value: _is_label(value) and is_evidence(str(value).strip()))[::-1]
+        names = [name for name in free if not _OF_ROWS.search(name.casefold())]
+        words = {name.strip().casefold() for name in names}
+        is_other = not words.isdisjoint((*_LABELS, *_RATINGS, *_OTHERS, *_IDS)) or any(map(_ASPECTS.search, words))
+        return [] if is_other or len(names) < 2 else names
 
     def _add_prompt(self) -> None:
         prompt = self.settings.get("prompt_column")
@@ -463,6 +490,10 @@ def _is_choice(value: Any) -> bool:
     """Return whether a cell is one choice, as Label Studio's JSON_MIN has it: ``{"choices": ["A"]}``."""
     choices = value.get("choices") if isinstance(value, dict) else None
     return isinstance(choices, list) and len(choices) == 1 and isinstance(choices[0], str)
+
+
+def _is_number(value: Any) -> bool:
+    return re.fullmatch(r"-?\d+(?:[.,]\d+)?", str(value).strip()) is not None
 
 
 def _is_label(value: Any) -> bool:

@@ -11,7 +11,7 @@ from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format, Row, WrittenFormat
 from steelyard.core.remedies import KIND, NAME, Advice, Command, Remedy, joined
 from steelyard.core.types import Case, JsonObject
-from steelyard.curation.column_names import ColumnGuess
+from steelyard.curation.column_names import ColumnGuess, may_hold_prompt
 from steelyard.io.rows import UTF8, TextForm, read_rows
 from steelyard.prompts.taxonomy import read_data
 
@@ -73,7 +73,10 @@ def recognise(*files: Path, settings: JsonObject | None = None, form: TextForm =
     command = _command(files[0], first, settings or {}, form)
     has_answers = command is not _NAME_COLUMNS and "prompt_column" in command and command.count("_column") > 1
     prompts = _prompt_kinds(first, readers, has_answers=has_answers)
-    do = joined("; or ", [text for text in (prompts, command) if text is not None])
+    # Names of models and scores alone, as leaderboards and files of votes have them.
+    is_bare = command is _NAME_COLUMNS and not any(may_hold_prompt(row, ()) for row in first)
+    texts = "join results without texts with the prompts and answers that were judged" if is_bare else None
+    do = joined("; or ", [text for text in (prompts, texts, command) if text is not None])
     raise KindError(problem, where=where, allowed="; ".join(nearest) or "steelyard list formats", do=do)
 
 

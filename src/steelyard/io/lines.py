@@ -122,7 +122,7 @@ def check_readable(path: Path) -> None:
 
 
 def refuse_pointer(path: Path) -> None:
-    """Raise FileError for a file that git-LFS has not fetched: its pointer stands in its place."""
+    """Raise FileError for a pointer of git-LFS in place of the file, which was not fetched."""
     if _start(path) == _LFS_POINTER:
         do = "run `git lfs pull` where it came from"
         raise FileError("this is a git-LFS pointer, not the data", where=str(path), do=do)

@@ -74,8 +74,8 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     has_head = not any(name.startswith("score.") for name in loading["missing_keys"])
     if unread and not has_head:
         # A head of another design would be replaced by a new one in silence.
-        named = ", ".join(unread[:3])
-        log(f"{path}: has no head named 'score', and its weights {named} are not read (heads: steelyard list models)")
+        weights = ", ".join(unread[:3])
+        log(f"{path}: has no head named 'score', and its weights {weights} are not read (heads: steelyard list models)")
     network = RewardNetwork(classifier)
     network.backbone.to(getattr(torch, dtype))
     return network, has_head

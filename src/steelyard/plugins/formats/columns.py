@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import NamedTuple
 
+import msgspec
+
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, RecordError, choices
 from steelyard.core.protocols import Row
@@ -61,8 +63,9 @@ class Config(BaseConfig, frozen=True):
     """Ratings are ranks, or others of which a lower one is better. They are stored with the other sign."""
     author_column: str | tuple[str, ...] | None = None
     """The column of an answer's author. Pairs have one for each answer."""
-    judge_column: str | None = None
-    """The column of the annotator or judge."""
+    judge_column: str | tuple[str, ...] | None = None
+    """The column of the annotator or judge. Without columns of labels or ratings several have one each: the labels
+    or ratings of those they are named after."""
     judge_kind: Kind = "human"
     """The kind of those who judged: human, llm or model."""
     time_column: str | None = None
@@ -81,12 +84,31 @@ class Config(BaseConfig, frozen=True):
     """The column of the prompt's reference. That is an answer, an idea, or criteria."""
 
 
+_NAME_OF, _LABEL_OF, _RATING_OF = "annotator's name", "annotator's label", "annotator's rating"
+"""The columns of a table with a row for each annotator, made of one with a column for each."""
+
+
 def build(config: Config) -> "Columns":
     """Return the format of the columns. Raises ConfigError for columns that contradict each other."""
+    annotators = table_names(config.judge_column)
+    if len(annotators) > 1:
+        shape = _shape(config)
+        if (
+            shape == "pairs"
+            or config.label_column
+            or config.rating_column
+            or len(table_names(config.response_column)) > 1
+        ):
+            problem = Advice(f"{len(annotators)} columns of ", Remedy("judge_column"), ", which hold labels or ratings")
+            allowed = "beside two answers without a column of labels, or one answer without a column of ratings"
+            raise ConfigError(problem, allowed=allowed, do="name one column, that of the annotators' names")
+        cells = {"label_column": _LABEL_OF} if shape == "labelled pairs" else {"rating_column": _RATING_OF}
+        config = msgspec.structs.replace(config, judge_column=_NAME_OF, **cells)
     table = table_of(config)
     has_answers = config.chosen_column is not None or table.shape != "pairs"
     prompt = prompt_table(table.fields, table.prompt[0], SIDES) if table.prompt and not has_answers else None
-    return Columns(TableFormat("columns", table).format(), table.needed(), prompt)
+    needed = tuple(name for name in table.needed() if name not in (_LABEL_OF, _RATING_OF))
+    return Columns(TableFormat("columns", table).format(), needed, prompt, annotators if len(annotators) > 1 else ())
 
 
 def table_of(config: Config) -> TableColumns:
@@ -124,7 +146,7 @@ def table_of(config: Config) -> TableColumns:
         ratings=ratings,
         lower_is_better=config.lower_is_better,
         authors=authors,
-        judge=config.judge_column,
+        judge=next(iter(table_names(config.judge_column)), None),
         judge_kind=config.judge_kind,
         time=config.time_column,
         batch=config.batch_column,
@@ -152,7 +174,8 @@ def _shape(config: Config) -> Shape:
         problem = Advice(joined(", ", used), f" contradict each other: a table has {' or '.join(_SHAPES)}")
         raise ConfigError(problem, allowed=joined("; or ", texts.values()))
     shape: Shape = chosen[0] if chosen else "pairs"
-    missing = [key for key in _SHAPES[shape] if not names[key] and key != "rating_column"] if chosen else []
+    optional = {"rating_column", *(["label_column"] if len(names["judge_column"]) > 1 else ())}
+    missing = [key for key in _SHAPES[shape] if not names[key] and key not in optional] if chosen else []
     if missing:
         what = "ratings" if shape == "answers" else shape
         needed = joined(" and ", [Advice(Remedy(key)) for key in missing])
@@ -170,17 +193,20 @@ def _shape(config: Config) -> Shape:
 class Columns(NamedTuple):
     """The format of a table: of its rows ``needed`` must be there, and the other columns somewhere in the file.
 
-    ``prompts`` is the format of a table without answers, where the settings name none.
+    ``prompts`` is the format of a table without answers, where the settings name none. ``annotators`` are columns of
+    labels or ratings, one for each person.
     """
 
     rows: RowFormat
     needed: tuple[str, ...]
     prompts: RowFormat | None = None
+    annotators: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns that the settings name."""
-        return self.rows.keys
+        made = {_NAME_OF, _LABEL_OF, _RATING_OF} if self.annotators else set[str]()
+        return (*(key for key in self.rows.keys if key not in made), *self.annotators)
 
     @property
     def supports(self) -> frozenset[str]:
@@ -221,6 +247,15 @@ class Columns(NamedTuple):
             warnings["prompts without answers"] += 1
             yield case
 
+    def _by_annotator(self, row: Row) -> Iterator[Row]:
+        """Yield the row once for each annotator whose cell is filled; once without a label where all are empty."""
+        others = {name: cell for name, cell in row.value.items() if name not in self.annotators}
+        cells = {name: row.value.get(name) for name in self.annotators}
+        filled = {name: cell for name, cell in cells.items() if cell is not None and str(cell).strip()}
+        key = _LABEL_OF if _LABEL_OF in self.rows.keys else _RATING_OF
+        for name, cell in (filled or {"": None}).items():
+            yield Row(row.place, others | {_NAME_OF: name, key: cell})
+
     def _checked(self, rows: Iterable[Row]) -> Iterator[Row]:
         unseen = set(self.keys) - {*self.needed}
         columns, place = dict[str, None](), None
@@ -233,7 +268,7 @@ class Columns(NamedTuple):
                 columns |= dict.fromkeys(row.value)
                 unseen -= cells.keys()
             place = row.place
-            yield Row(row.place, cells)
+            yield from self._by_annotator(Row(row.place, cells)) if self.annotators else (Row(row.place, cells),)
         if unseen and place is not None:
             name = min(unseen)
             raise RecordError(f"no column {name!r} in any row", where=place.file, allowed=choices(name, columns))
