@@ -202,6 +202,22 @@ def test_any_text_is_read_without_failing(text, form):
     assert read_choice(text, form, AB).value in (None, "A", "B")
 
 
+HEDGES = (
+    "Perhaps", "Maybe", "Probably", "I lean towards", "It could be", "I'm not sure, but I'd say", "也许", "可能是",
+    "我倾向于", "Tal vez", "Me inclino por", "Peut-être", "Je penche pour", "Vielleicht", "Ich tendiere zu", "ربما",
+    "أميل إلى", "אולי", "शायद", "多分", "아마도", "Возможно,", "Я склоняюсь к", "Talvez", "Forse", "Belki", "Có lẽ",
+    "Mungkin", "Być może", "شاید", "Misschien", "Možná", "Ίσως", "Poate", "Можливо,",
+)  # fmt: skip
+
+
+@each("hedge", HEDGES)
+def test_a_mark_behind_a_hedge_is_a_verdict_in_every_language(hedge):
+    # A judge that is asked for one mark and gives one has decided, however sure it is; two marks decide nothing.
+    assert read_choice(f"{hedge} [[B]]", "brackets", AB).value == "B"
+    assert read_choice(f"{LONG}\n{hedge} [[A]].", "brackets", AB).value == "A"
+    assert read_choice(f"{hedge} [[A]], {hedge} [[B]]", "brackets", AB).value is None
+
+
 @given(st.text(), st.sampled_from("AB"), st.sampled_from("AB"))
 def test_two_different_marks_are_never_a_verdict(text, one, other):
     reading = read_choice(f"{text}\n[[{one}]]\n[[{other}]]", "brackets", AB)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 import tiny
 import warm_process
-from steelyard.core.checks import text_hashes
+from steelyard.core.checks import check_case, text_hashes
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, OutputError, RecordError
 from steelyard.core.types import Rating
 from steelyard.evaluation.coverage import UnscoredResponses
@@ -152,6 +152,18 @@ def test_answers_that_do_not_fit_are_counted_by_language_and_scored_as_null(tmp_
         "trained_head",
     }
     assert run.summary.unscored.num_responses == 1
+
+
+@pytest.mark.parametrize("value", [1e308, -2e150])
+def test_a_score_whose_differences_are_infinite_is_refused(cases, tmp_path, outside, value):
+    with pytest.raises(EvidenceError, match="for response 'a' of prompt 'p'") as caught:
+        score(cases, tmp_path / "out", Config(model={"score": value}, self_test=False), model=outside)
+    assert "at most 1e+150" in str(caught.value)
+    rated = replace(
+        case("p", "ab"), ratings=(Rating(response="a", rater="r", kind="human", dimension="d", value=value),)
+    )
+    with pytest.raises(RecordError, match="the value is"):
+        check_case(rated)
 
 
 @pytest.mark.parametrize("kind", ["classifier", "implicit"])

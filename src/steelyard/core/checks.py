@@ -18,11 +18,12 @@ from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
 
 _canonical = msgspec.json.Encoder(order="deterministic")
+_LARGEST = 1e150
+"""The largest size of a score or rating: squares, and their sums over all pairs, remain finite."""
+_FINITE = f"a finite number, of at most {_LARGEST:g} either way"
 NO_REASON = "no reason given"
 TOO_LONG = "too long"
 """The reason of a response that exceeds the model's length limit."""
-_LARGEST_SCORE = 1e150
-"""The largest size of a score: squares, and their sums over all pairs, remain finite."""
 STOPPED = "stopped"
 """The reason of a response that was not sent before the run was stopped: the same run scores it when it goes on."""
 
@@ -133,8 +134,8 @@ def check_frame(case: Case) -> Case:
     for index, rating in enumerate(case.ratings):
         _check_known(f"ratings[{index}].response", (rating.response,), known)
         where = f"ratings[{index}]"
-        if not math.isfinite(rating.value):
-            _refuse(f"{where}.value", f"the value is {rating.value}", "a finite number")
+        if not abs(rating.value) <= _LARGEST:
+            _refuse(f"{where}.value", f"the value is {rating.value}", _FINITE)
         if rating.range is not None and not rating.range[0] <= rating.range[1]:
             _refuse(f"{where}.range", f"the range is {list(rating.range)}", "the lowest value first, then the highest")
     _check_ranking(case, known)
@@ -227,7 +228,7 @@ def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
         and (line.prompt, line.language) == case.key
         and not (line.unscored or line.cut or None in values)
         and all(map(math.isfinite, cast("Iterable[float]", values)))
-        and max(map(abs, cast("Iterable[float]", values)), default=0.0) <= _LARGEST_SCORE
+        and max(map(abs, cast("Iterable[float]", values)), default=0.0) <= _LARGEST
     ):
         return line  # the usual case, which needs no copy
     _refuse_misfit(case, line, ids, by)
@@ -267,8 +268,7 @@ def _refuse_misfit(case: Case, line: Scores, ids: list[str], by: str) -> None:
         if line.scores.get(name) is None:
             raise EvidenceError(f"{by} says that it cut response {name!r} of {prompt}, which it did not score")
     for name, score in line.scores.items():
-        if score is not None and not abs(score) <= _LARGEST_SCORE:
-            allowed = f"a finite number, of at most {_LARGEST_SCORE:g}"
-            raise EvidenceError(f"{by} gives {score} for response {name!r} of {prompt}", allowed=allowed)
+        if score is not None and not abs(score) <= _LARGEST:
+            raise EvidenceError(f"{by} gives {score} for response {name!r} of {prompt}", allowed=_FINITE)
         if score is not None and name in line.unscored:
             raise EvidenceError(f"{by} gives response {name!r} of {prompt} a score and a reason for having none")
