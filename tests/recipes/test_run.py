@@ -253,6 +253,13 @@ def test_stage_name_must_be_a_folder_name(tmp_path, name):
         read_recipe(small_recipe(tmp_path, SMALL.replace("[stages.made]", f"[stages.{quoted}]")))
 
 
+@pytest.mark.parametrize("name", ["Made", "ＭＡＤＥ"])
+def test_stages_whose_folders_a_disk_may_hold_as_one_are_refused(tmp_path, name):
+    twin = f'\n[stages.{json.dumps(name)}]\nverb = "simulate"\n'
+    with pytest.raises(ConfigError, match="differ in case or Unicode form alone"):
+        read_recipe(small_recipe(tmp_path, SMALL + twin))
+
+
 def test_stage_outputs_lie_in_the_stage_folder(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path, SMALL.replace('"made/cases.jsonl"', '"made/../../cases.jsonl"')))
     with pytest.raises(FileError, match="outside"):

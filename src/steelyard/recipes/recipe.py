@@ -20,6 +20,7 @@ import msgspec
 from steelyard import stages
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, FileError, choices
+from steelyard.core.names import name_key
 from steelyard.core.plugins import build
 from steelyard.core.types import JsonObject, Run
 from steelyard.evaluation.benches import CASE_KINDS, PLAIN_KIND, split_kinds
@@ -281,11 +282,17 @@ def build_recipe(
     tables = content.get("stages")
     if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
         raise ConfigError("a recipe without stages", where=str(path), allowed=_CONTENTS)
+    folders: dict[str, str] = {}
     for name in tables:
         # A stage's name is a folder directly in --out.
         if not name or name.startswith(".") or "/" in name or "\\" in name or not name.isprintable():
             allowed = "the name of a folder, which begins with no ."
             raise ConfigError(f"a stage named {name!r}", where=f"{path} at stages", allowed=allowed)
+        # Windows and macOS keep one folder for names that differ in case or Unicode form alone.
+        first = folders.setdefault(name_key(name), name)
+        if first != name:
+            problem = f"stages {first!r} and {name!r} differ in case or Unicode form alone"
+            raise ConfigError(problem, where=f"{path} at stages", do="give one of them another name")
     overrides = dict(settings or {})
     for name in overrides:
         if name not in tables:

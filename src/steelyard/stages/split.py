@@ -1,6 +1,5 @@
 """The verb `split`: a case file into parts by prompt, so that no prompt is trained on and tested on."""
 
-import unicodedata
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -9,6 +8,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.names import name_key
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Counts, Run
 from steelyard.curation.splits import STRATA, SplitSummary, Stratum, group_related, split_cases, summarize_split
@@ -103,7 +103,7 @@ def _check_parts(parts: dict[str, float]) -> None:
         if not name.isidentifier():
             raise ConfigError(f"part {name!r}", where="split.parts", allowed="a plain word: it becomes a file name")
         # Windows and macOS keep one file for names that differ in case or Unicode form alone.
-        first = files.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
+        first = files.setdefault(name_key(name), name)
         if first != name:
             problem = f"parts {first!r} and {name!r} differ in case or Unicode form alone"
             raise ConfigError(problem, where="split.parts", do="give each part another name: it becomes a file name")
