@@ -214,8 +214,8 @@ class ColumnGuess:
         texts = [name for name in self._free(_is_text) if not _OF_ROWS.search(name.casefold())]
         texts = [name for name in texts if name.casefold() not in (*_JUDGES, *_TIMES, *_LABELS, *_AUTHORS)]
         if not self._has_answers():
-            # Of results without texts, as of names of models and their scores, no column is a prompt.
-            texts = [name for name in texts if any(_is_prose(name, row.get(name)) for row in self._rows)]
+            # Names of models and scores are no prompts.
+            texts = [n for n in texts if any(_is_prose(n, r.get(n)) or not str(r.get(n)).isascii() for r in self._rows)]
         if "prompt_column" not in self.settings and (
             turns := self._first((*_CONVERSATIONS, "conversations"), _is_answer)
         ):
