@@ -30,8 +30,8 @@ slow: $(VENV)/.dev
 
 # The types and the structure side by side; the types are printed last.
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests speed studies
-	$(BIN)/ruff format --check src tests speed studies
+	$(BIN)/ruff check src tests speed studies typings
+	$(BIN)/ruff format --check src tests speed studies typings
 	@$(BIN)/basedpyright > $(VENV)/types.log 2>&1 & types=$$!; \
 	$(BIN)/python -m pytest -q tests/architecture; structure=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.log; exit $$((structure | types))
