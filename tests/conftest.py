@@ -6,6 +6,7 @@ are the same in every run, so that a failure belongs to the change it meets; `ma
 property fails because the machine is busy: Hypothesis's limits on the time of an example, and of drawing it, are off.
 """
 
+import gc
 import os
 import signal
 
@@ -35,6 +36,17 @@ _LONG_FILES = (
     "workbench/test_simulated_kinds.py", "workbench/test_kinds_page.py",
 )  # fmt: skip
 """Files that take longest in either run: begun last, one would keep a process busy while the others are idle."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage among modules and tests: all of them stay, and each search reads them anew."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
