@@ -175,6 +175,43 @@ def test_the_bench_itself_is_refused(run):
         run(BENCH)
 
 
+def test_the_bench_itself_in_another_order_is_refused(run, tmp_path):
+    with pytest.raises(EvidenceError, match="are the bench itself"):
+        run(BENCH[::-1])
+    assert not (tmp_path / "out").exists()
+
+
+def test_better_judges_of_all_prompts_who_contradict_one_label_are_no_copy(run):
+    found = label_error(run([ranked(0, "bac"), *BENCH[1:]]))
+    assert found.relabelled.num_wrong == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["P7", " p7", "p7\u200f", "\uff50\uff17", "p\u0667", "00p7"],
+    ids=["case", "blank", "mark", "width", "arabic digit", "zeros"],
+)  # fmt: skip
+def test_an_id_in_another_spelling_is_refused_with_that_of_the_bench(run, name):
+    case = ranked(7, "bac")
+    again = [ranked(99), replace(case, prompt=replace(case.prompt, id=name))]
+    with pytest.raises(EvidenceError, match="2 of 2 relabelled prompts are not in the bench, one of them") as refused:
+        run(again)
+    assert refused.value.allowed == "the bench has prompt 'p7', language 'zh'"
+
+
+def test_an_id_in_another_language_is_refused_with_that_of_the_bench(run):
+    case = ranked(7)
+    with pytest.raises(EvidenceError, match="prompt 'p7', without a language") as refused:
+        run([replace(case, prompt=replace(case.prompt, language=None))])
+    assert refused.value.allowed == "the bench has prompt 'p7', language 'zh'"
+
+
+@pytest.mark.parametrize(("judgments", "advised"), [((), False), ((verdict("a=b"),), True)], ids=["none", "ties"])
+def test_rankings_of_judgments_are_advised_only_where_there_are_judgments(run, judgments, advised):
+    with pytest.raises(EvidenceError, match="none of 1 relabelled prompt has a pair") as refused:
+        run([ranked(0, None, judgments=judgments)])
+    assert ("resolve" in str(refused.value.do)) == advised
+
+
 def test_few_labels_of_people_are_no_bench_to_relabel(tmp_path):
     write_cases(tmp_path / "cases.jsonl", BENCH)
     path = tmp_path / "cases.jsonl"

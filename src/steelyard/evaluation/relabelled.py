@@ -1,5 +1,6 @@
 """Labels that better judges, experts or an adjudication, made again for a random part of a bench."""
 
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -24,6 +25,8 @@ _LEVEL = 0.001
 _FEWEST = 20
 """Relabelled prompts, and other ones, below which no test is made."""
 _NUM_DRAWS = 9_999
+_UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
+"""Categories of characters that an id shows as a blank or not at all."""
 
 
 class RelabelledPairs(NamedTuple):
@@ -65,9 +68,7 @@ def read_relabelled(
     Raises EvidenceError for a prompt or response that the bench does not have, or has with another text, if no pair of
     it was decided, and for a file of the bench itself.
     """
-    if any(file.stat().st_size == path.stat().st_size and file_hash(file) == file_hash(path) for file in files):
-        problem = "the relabelled cases are the bench itself, and contradict none of its labels"
-        raise EvidenceError(problem, where=str(path), do="name the cases that better judges labelled again")
+    is_copy = any(file.stat().st_size == path.stat().st_size and file_hash(file) == file_hash(path) for file in files)
     again = {
         case.key: (place, case)
         for place, case in read_placed_cases(path)
@@ -75,11 +76,15 @@ def read_relabelled(
     }
     rows: list[tuple[int, int, int, bool]] = []
     missing = dict(again)
-    num_decided = num_labelled = 0
+    keys: list[tuple[str, str | None]] = []
+    num_decided = num_labelled = num_changed = 0
     for position, case in enumerate(bench):
+        keys.append(case.key)
         if case.key not in missing:
+            num_changed += kept_prompts is None or case.prompt.id in kept_prompts
             continue
         place, other = missing.pop(case.key)
+        num_changed += (case.ranking, case.pairs, case.judgments) != (other.ranking, other.pairs, other.judgments)
         position_of = _positions(case, other, place)
         names = [response.id for response in other.responses]
         decided = {(position_of[names[pair.better]], position_of[names[pair.worse]]) for pair in pairs_of(other)}
@@ -92,19 +97,18 @@ def read_relabelled(
         num_decided += len(decided)
         num_labelled += len(taken & {frozenset(pair[:2]) for pair in pairs_of(case, choice)})
     if missing:
-        place, case = next(iter(missing.values()))
-        raise EvidenceError(
-            f"{len(missing)} of {number_of(len(again), 'relabelled prompt')} are not in the bench, the first: prompt "
-            f"{case.prompt.id!r}, language {case.prompt.language!r}",
-            where=place,
-            do="relabel prompts of this bench under their own ids and languages",
-        )
+        raise _not_in_bench(missing, len(again), keys)
+    if is_copy or not num_changed:
+        problem = "the relabelled cases are the bench itself, and contradict none of its labels"
+        raise EvidenceError(problem, where=str(path), do="name the cases that better judges labelled again")
     if not num_decided:
         raise EvidenceError(
             f"none of {number_of(len(again), 'relabelled prompt')} has a pair that the better judges decided",
             where=str(path),
             allowed="cases with a ranking of at least two tiers, or with pairs",
-            do=Advice("make rankings from judgments: ", Command("resolve", (str(path),))),
+            do=Advice("make rankings from judgments: ", Command("resolve", (str(path),)))
+            if any(case.judgments for _, case in again.values())
+            else "let better judges order two responses of a prompt",
         )
     if not num_labelled:
         raise EvidenceError(
@@ -114,6 +118,35 @@ def read_relabelled(
         )
     table = np.array(rows, np.int64)
     return RelabelledPairs(table[:, 0], table[:, 1], table[:, 2], table[:, 3] > 0, len(again))
+
+
+def _not_in_bench(
+    missing: dict[tuple[str, str | None], tuple[Place, Case]], total: int, keys: Sequence[tuple[str, str | None]]
+) -> EvidenceError:
+    """Return the error for prompts that the bench does not have among the ``keys`` of its cases.
+
+    The prompt that is named is one that the bench has under another spelling or language, if there is one.
+    """
+    spelled = {_skeleton(key[0]): key for key in reversed(keys)}
+    entries = [(place, case, spelled.get(_skeleton(case.prompt.id))) for place, case in missing.values()]
+    place, case, known = next((entry for entry in entries if entry[2] is not None), entries[0])
+    return EvidenceError(
+        f"{len(missing)} of {number_of(total, 'relabelled prompt')} are not in the bench, "
+        f"{'the first' if place == entries[0][0] else 'one of them'}: {_in_words(case.key)}",
+        where=place,
+        allowed=None if known is None else f"the bench has {_in_words(known)}",
+        do="relabel prompts of this bench under their own ids and languages",
+    )
+
+
+def _in_words(key: tuple[str, str | None]) -> str:
+    return f"prompt {key[0]!r}, {'without a language' if key[1] is None else f'language {key[1]!r}'}"
+
+
+def _skeleton(name: str) -> str:
+    """Return an id without what is changed by mistake, such as leading zeros, or digits of another script."""
+    kept = (each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) not in _UNSEEN)
+    return "".join(str(unicodedata.digit(each, each)) for each in kept).casefold().lstrip("0")
 
 
 def _positions(case: Case, other: Case, place: Place) -> dict[str, int]:
