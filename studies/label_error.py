@@ -221,7 +221,8 @@ class Check(NamedTuple):
     """A bench whose labels better judges make again on a random share of the prompts.
 
     ``sizes``: prompts a category, of ``pairs_per_prompt`` pairs each. ``errors``: planted, by category. ``judge``: how
-    often a judge with verdicts on all pairs is right; 0 for none.
+    often a judge with verdicts on all pairs is right; 0 for none. ``together``: the share of the prompts whose pairs
+    are all wrong together or all right.
     """
 
     sizes: tuple[int, ...]
@@ -229,6 +230,7 @@ class Check(NamedTuple):
     errors: tuple[float, ...]
     share: float
     judge: float = 0.0
+    together: float = 0.0
 
 
 def checked_coverage(check: Check, seeds: range) -> Sequence[float]:
@@ -240,12 +242,17 @@ def checked_coverage(check: Check, seeds: range) -> Sequence[float]:
     prompt = np.repeat(np.arange(len(category)), check.pairs_per_prompt)
     errors, sizes = np.array(check.errors), np.array(check.sizes) / sum(check.sizes)
     micro, macro = float(sizes @ errors), float(errors.mean())
-    of_prompts = float(sizes @ (1 - (1 - errors) ** check.pairs_per_prompt))
+    apart = 1 - (1 - errors) ** check.pairs_per_prompt
+    of_prompts = float(sizes @ (check.together * errors + (1 - check.together) * apart))
     accuracy = (1 - micro) * RIGHT_IF_TRUE + micro * RIGHT_IF_FALSE
     rows, groups = [], []
     for seed in seeds:
         rng = np.random.default_rng([seed, 19])
-        is_wrong = rng.random(len(prompt)) < errors[category[prompt]]
+        chance = rng.random(len(prompt))
+        if check.together:
+            is_together = (rng.random(len(category)) < check.together)[prompt]
+            chance = np.where(is_together, rng.random(len(category))[prompt], chance)
+        is_wrong = chance < errors[category[prompt]]
         is_checked = (rng.random(len(category)) < check.share)[prompt]
         against = is_wrong ^ (rng.random(len(prompt)) > check.judge) if check.judge else np.full(len(prompt), np.nan)
         is_right = rng.random(len(prompt)) < np.where(is_wrong, RIGHT_IF_FALSE, RIGHT_IF_TRUE)
@@ -273,7 +280,17 @@ def checked_coverage(check: Check, seeds: range) -> Sequence[float]:
 
 
 _CHECK_COLUMNS = (
-    *("prompts", "pairs a prompt", "errors", "relabelled", "judge", "label error", "mean of categories", "a category"),
+    *(
+        "prompts",
+        "pairs a prompt",
+        "errors",
+        "together",
+        "relabelled",
+        "judge",
+        "label error",
+        "mean of categories",
+        "a category",
+    ),
     *("distance", "whole prompts", "planted", "mean", "width", "effective"),
 )
 
@@ -295,7 +312,14 @@ def checks() -> Sequence[Check]:
         )
         for judge in (0.0, 0.85)
     ]
-    return [*plain, *mixed]
+    sampled = ((300, 1, 0.1, 0.0), (500, 1, 0.1, 0.0), (100, 5, 0.3, 0.0), (300, 5, 0.3, 0.5), (100, 5, 0.3, 0.5))
+    hard = [
+        Check((size,), pairs, (error,), share, judge, together)
+        for size, pairs, share, together in sampled
+        for error in (0.05, 0.1, 0.2)
+        for judge in (0.0, 0.85)
+    ]
+    return [*plain, *mixed, *hard]
 
 
 @APP.command()
@@ -316,6 +340,7 @@ def main(replays: int = 500, only: str = "", rows: str = "", first_seed: int = 0
                 " ".join(map(str, check.sizes)),
                 check.pairs_per_prompt,
                 planted,
+                check.together,
                 check.share,
                 check.judge or "none",
             )

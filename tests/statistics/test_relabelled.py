@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.statistics.bootstrap import draw_blocks
+from steelyard.statistics.bootstrap import draw_blocks, evidence_of
 from steelyard.statistics.groups import Cell, Label
 from steelyard.statistics.intervals import SHARE, interval, one_sample
 from steelyard.statistics.relabelled import TOO_FEW_RELABELLED, RelabelledBench, relabelled_shares
@@ -145,3 +145,23 @@ def test_one_category_has_the_interval_of_a_plain_share():
     plain = interval(0.2, draws, 60, one_sample(60), SHARE)
     found = estimated(rows, num_resamples=4000).label.micro
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=0.003)
+
+
+@pytest.mark.parametrize(("num_prompts", "added"), [(30, 0.75), (72, 1.2), (300, 1.5)])
+def test_prompts_wrong_as_a_whole_are_added_for_the_relabelled_ones(num_prompts, added):
+    # Every second prompt has one wrong label of five: single wrong labels, as of pairs that are independent.
+    prompt = np.repeat(np.arange(num_prompts), 5)
+    is_wrong = (np.arange(5 * num_prompts) % 10) == 0
+    is_checked = np.ones(len(prompt), dtype=bool)
+    blocks = draw_blocks([Label(f"p{at}", Cell("a")) for at in range(num_prompts)], num_resamples=400, seed=0)
+    found = relabelled_shares(
+        blocks, RelabelledBench(prompt, is_checked, is_wrong, np.full(len(prompt), NO_VERDICT), ~is_wrong)
+    )
+    wrong, every = (blocks.weights @ np.bincount(blocks.block[prompt], each, blocks.num_blocks)
+                    for each in (is_wrong, is_checked))  # fmt: skip
+    drawn = wrong / every
+    evidence = evidence_of(blocks, np.zeros(num_prompts, np.int64), np.full(num_prompts, 5))
+    wider = interval(0.1, drawn, len(prompt), evidence._replace(prior=added))
+    assert found.label.micro.low == pytest.approx(wider.low, abs=1e-6)
+    assert found.label.micro.high == pytest.approx(wider.high, abs=1e-6)
+    assert wider.high > interval(0.1, drawn, len(prompt), evidence).high + 1e-4

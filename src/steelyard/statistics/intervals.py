@@ -78,6 +78,7 @@ class Evidence(NamedTuple):
     resamples. ``concentration``: by how much the variance is larger if all rare outcomes are in the smallest group.
     ``loss``: 1 over the share of the variance that the means of the strata leave: 2 for strata of two prompts.
     ``events``: how many prompts with a success, and how many with a failure, determine the variance of a share.
+    ``prior``: prompts, all of whose pairs are wrong together, that are added to the evidence on the variance.
     """
 
     units: float
@@ -86,6 +87,7 @@ class Evidence(NamedTuple):
     concentration: float = 1.0
     loss: float = 1.0
     events: tuple[float, float] | None = None
+    prior: float = _PRIOR
 
 
 class Estimate(Record, frozen=True):
@@ -358,7 +360,7 @@ def _effect_and_freedom(variance: float, value: float, evidence: Evidence) -> tu
     """Return the design effect of a share, shrunk for few prompts with the rarer outcome, and its freedom."""
     binomial = value * (1 - value)
     if evidence.events is None or variance <= _NOTHING or binomial <= _NOTHING:
-        return _design_effect(variance, binomial, min(value, 1 - value), evidence), evidence.freedom
+        return _design_effect(variance, binomial, min(value, 1 - value), evidence, evidence.prior), evidence.freedom
     events = max(evidence.events[value >= 0.5], _NOTHING)
     prior = _PRIOR / (events + _PRIOR)
     error = (1 - prior) * sqrt(variance * evidence.units / binomial) + prior * sqrt(evidence.concentration)

@@ -6,7 +6,8 @@ assumption on how people err, other than `label_error`, but better judges who ar
 - **Categories** are estimated apart and weighted by their pairs in the bench (post-stratification), so that a sample
   with another mix of categories than the bench does no harm. Categories with few relabelled prompts are pooled, the
   smallest first, until the pool has enough: they have no value of their own.
-- **Intervals** are score intervals with the effective number of prompts (`intervals`); prompts are drawn whole.
+- **Intervals** are score intervals with the effective number of prompts (`intervals`); prompts are drawn whole. More
+  prompts whose labels are all wrong together are added than elsewhere: a sample may have missed them.
 - **With verdicts of a judge on all pairs**, how often it contradicts labels of the other pairs adds to the evidence
   (`prediction_powered`). Its errors do no harm: they are the same on both parts of a random sample.
 - **Exact match.** A model that is always right matches a prompt exactly if no label of the prompt is wrong. Only
@@ -29,6 +30,10 @@ TOO_FEW_RELABELLED = "too few relabelled prompts"
 """The reason for a category without a value of its own."""
 FEWEST_UNPOOLED = 5
 """Relabelled prompts below which a category is pooled with others in the means."""
+_PRIOR_SHARE, _PRIORS = 1 / 60, (0.75, 1.5)
+"""Prompts, all of whose labels are wrong together, that are added for each relabelled prompt, and the limits of their
+number; by simulation. Where nearly all wrong labels are in a few such prompts, a sample often has none of them, and its
+other wrong labels look independent."""
 _WRONG, _CHECKED, _SAME, _REST, _ALL, _RIGHT = 0, 1, 2, 4, 6, 7
 
 
@@ -154,6 +159,7 @@ class _Sample(NamedTuple):
         evidence = evidence_of(
             self.blocks, np.where(is_in, 0, -1), np.where(is_in, self.number * scale[self.group], 0.0)
         )
+        evidence = evidence._replace(prior=float(np.clip(evidence.units * _PRIOR_SHARE, *_PRIORS)))
         sample = HumanSample(self.sums.point[used, _CHECKED].sum(), evidence)
         combined = ppi_estimate(sources, sample)
         drawn = combine(sources, evidence).drawn if combined.weight else sources.human
