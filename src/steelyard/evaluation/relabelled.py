@@ -145,8 +145,8 @@ def _in_words(key: tuple[str, str | None]) -> str:
 
 def _skeleton(name: str) -> str:
     """Return an id without what is changed by mistake, such as leading zeros, or digits of another script."""
-    kept = (each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) not in _UNSEEN)
-    return "".join(str(unicodedata.digit(each, each)) for each in kept).casefold().lstrip("0")
+    visible = (each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) not in _UNSEEN)
+    return "".join(str(unicodedata.digit(each, each)) for each in visible).casefold().lstrip("0")
 
 
 def _positions(case: Case, other: Case, place: Place) -> dict[str, int]:

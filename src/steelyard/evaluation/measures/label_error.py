@@ -87,7 +87,7 @@ TEXT = {
     "say_exact_match_by_people": {
         "en": "If people err independently, a perfect model would match {exact} of the prompts exactly (95% interval "
         "{interval}); {model} is {distance} points {side} (95% interval {gap}).",
-        "zh": "若标注员独立犯错，完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} {side} "
+        "zh": "若标注员独立犯错，完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} 比它{side} "
         "{distance} 个百分点（95% 置信区间 {gap}）。",
     },
     "why_too_few_prompts_answered_whole": {"en": "too few prompts answered whole", "zh": "完整作答的提示词太少"},
@@ -103,7 +103,7 @@ TEXT = {
         "perfect model would reach {perfect}; {model} is {distance} points {side} (95% interval {gap}).",
         "zh": "该评测集有 {error} 的标签是错的（95% 置信区间 {interval}）：更可靠的评判者为 {prompts} 个提示词重新标注 "
         "{pairs} 个标签，其中 {wrong} 个与原标签相反，另有 {undecided} 个未能判定。完美模型可达 {perfect}；{model} "
-        "{side} {distance} 个百分点（95% 置信区间 {gap}）。",
+        "比它{side} {distance} 个百分点（95% 置信区间 {gap}）。",
     },
     "say_relabelled_judge": {
         "en": "With a judge's verdicts on the other pairs, each of these labels counts as {effective}.",
@@ -112,8 +112,8 @@ TEXT = {
     "say_best_exact_match": {
         "en": "A perfect model would match {exact} of the prompts exactly (95% interval {interval}); {model} is "
         "{distance} points {side} (95% interval {gap}).",
-        "zh": "完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} {side} {distance} 个百分点（95% "
-        "置信区间 {gap}）。",
+        "zh": "完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} 比它{side} {distance} 个百分点"
+        "（95% 置信区间 {gap}）。",
     },
     "say_stated_label_error": {
         "en": "This is the label error that the bench states of itself, by people's first answers to its "
