@@ -19,7 +19,7 @@ import typer
 
 from steelyard.core.numerics import generator
 from steelyard.evaluation.best_of_n import budgets_from_one, curve_table, draw_curves, estimate_curve
-from steelyard.evaluation.best_of_n_powered import estimate_powered, powered_tables
+from steelyard.evaluation.best_of_n_ppi import estimate_ppi_curve, ppi_tables
 from steelyard.evaluation.candidates import CandidateColumns
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
@@ -112,8 +112,8 @@ def main(
                     gold = values.gold.copy()
                     gold[num_labelled:] = np.nan
                     arrays = (values.score.ravel(), gold.ravel(), nothing, values.proxy.ravel(), nothing)
-                    tables = powered_tables(CandidateColumns(labels, prompt, *arrays), BUDGETS)
-                    curve = estimate_powered(tables, scale, num_resamples=resamples, seed=sample)
+                    tables = ppi_tables(CandidateColumns(labels, prompt, *arrays), BUDGETS)
+                    curve = estimate_ppi_curve(tables, scale, num_resamples=resamples, seed=sample)
                     ends, ends_alone = (
                         np.array([[each.low, each.high] for each in part])
                         for part in ([p.chosen for p in curve.points], [p.gold_only for p in curve.points])

@@ -228,7 +228,7 @@ def test_faults_are_of_different_kinds_all_alike_likely():
     assert np.mean(severities) == pytest.approx(0.5, abs=0.023)  # five standard errors
 
 
-def test_more_worse_answers_than_kinds_are_refused():
+def test_more_corruptions_than_kinds_are_refused():
     with pytest.raises(ConfigError, match="4 kinds for 5"):
         draw_degradations(KINDS, 5, np.random.default_rng(0))
 

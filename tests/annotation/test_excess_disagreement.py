@@ -49,7 +49,7 @@ def test_pairs_that_only_one_ranked_are_not_compared():
     assert disagreement_of([], GOOD, seed=1) is None
 
 
-def test_the_model_itself_has_no_unexplained_disagreement():
+def test_the_model_itself_has_no_excess_disagreement():
     rng = np.random.default_rng(0)
     raters = Raters(np.array([1.5, 2.5]), np.array([-1.0, -0.5]))
     excess, p = [], []

@@ -166,7 +166,7 @@ def test_the_largest_groups_and_the_authors_with_most_responses_come_first():
     assert [group.author for group in measure_lengths(cases, pairs).authors] == ["x", "y", "z"]
 
 
-def test_the_steepness_decides_which_labels_are_suspect():
+def test_the_temperature_decides_which_labels_are_suspect():
     cases = [case(id=f"p{at}", responses="ab", ranking=(("a",), ("b",))) for at in range(3)]
     pairs = labelled_pairs(cases, None)
     # Inverse temperature 2: margins of -0.6, -0.5, 0 mean probabilities of 0.231, 0.269, 0.5; a tie disputes nothing.

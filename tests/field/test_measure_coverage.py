@@ -156,7 +156,7 @@ def outcomes(score, held_out):
 
 
 def judge_report(verdicts, *, num_resamples, seed):
-    """How often the LLM prefers the earlier and the longer answer, by the tallies of `resolve`."""
+    """How often the LLM prefers the earlier and the longer answer, by the counts of `resolve`."""
     unit, place = np.nonzero(verdicts[..., 0] >= 0)
     prefers_earlier, prefers_longer = verdicts[unit, place].T
     earlier = position_columns(1 - prefers_earlier, prefers_earlier, np.full_like(unit, 2))

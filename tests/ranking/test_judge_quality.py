@@ -22,16 +22,16 @@ WIDTHS = JudgeQualityCounts(RATER_WIDTH, GRAPH_WIDTH, 9, AUTHOR_WIDTH)
 
 def summed(given_cases, *, batch=100, aggregate="none"):
     """The four tables as dictionaries from group to sums, of the cases in batches."""
-    tallies = [Tally(width) for width in WIDTHS]
+    counters = [Tally(width) for width in WIDTHS]
     for start in range(0, len(given_cases), batch):
         collector = TraitCollector()
         evidence = judgment_table(given_cases[start : start + batch], visit=collector.add)
         graphs = resolve_table(evidence, aggregate).graphs
         for tally, entries in zip(
-            tallies, judge_quality_counts(evidence, graphs, collector.traits(evidence), aggregate), strict=True
+            counters, judge_quality_counts(evidence, graphs, collector.traits(evidence), aggregate), strict=True
         ):
             tally.add(entries)
-    tables = [tally.draw(seed=0, num_resamples=1) for tally in tallies]
+    tables = [tally.draw(seed=0, num_resamples=1) for tally in counters]
     return JudgeQualityCounts(
         *({group: table.point([group])[0].tolist() for group in table.groups} for table in tables)
     )

@@ -110,10 +110,10 @@ def test_the_p_value_is_that_of_the_interval_s_end_nearest_to_0():
     assert worst.p == pytest.approx(3 * 2 * stats.t.sf(t, 99))
 
 
-def test_a_long_course_is_kept_of_one_half_of_the_prompts(monkeypatch):
+def test_long_agreement_over_time_is_kept_of_one_half_of_the_prompts(monkeypatch):
     cases = panel_cases(400, (0.9, 0.9, 0.9), seed=3, late={1: 0.3}, batches=10)
     whole = reliability_of(cases, batch=30)
-    monkeypatch.setattr("steelyard.ranking.judge_reliability._MOST_COURSE", 900)  # of 400 prompts of three judges
+    monkeypatch.setattr("steelyard.ranking.judge_reliability._MOST_ENTRIES", 900)  # of 400 prompts of three judges
     halved = reliability_of(cases, batch=30)
     (all_prompts, half) = (next(one for one in found.judges if one.judge == "j1") for found in (whole, halved))
     assert all_prompts.change.before.n + all_prompts.change.after.n == 400

@@ -33,15 +33,15 @@ def conflicts_of(given_cases):
 
 
 def drawn(given_cases):
-    tallies = [Tally(width) for width in (RATER_WIDTH, GRAPH_WIDTH, NUM_CELLS, AUTHOR_WIDTH)]
+    counters = [Tally(width) for width in (RATER_WIDTH, GRAPH_WIDTH, NUM_CELLS, AUTHOR_WIDTH)]
     collector = TraitCollector()
     table = judgment_table(given_cases, visit=collector.add)
     graphs = resolve_table(table).graphs
     for tally, entries in zip(
-        tallies, judge_quality_counts(table, graphs, collector.traits(table), "none"), strict=True
+        counters, judge_quality_counts(table, graphs, collector.traits(table), "none"), strict=True
     ):
         tally.add(entries)
-    return QualityDraws(*(tally.draw(seed=0) for tally in tallies))
+    return QualityDraws(*(tally.draw(seed=0) for tally in counters))
 
 
 def by(judge, *shorts, kind="human", **fields):

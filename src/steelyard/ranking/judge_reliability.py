@@ -23,8 +23,8 @@ from steelyard.ranking.panel_counts import (
     MOST_CONTRADICTIONS,
     PANEL,
     PANEL_WIDTH,
+    AgreementEntries,
     Contradiction,
-    CourseEntries,
     PanelCounts,
 )
 from steelyard.statistics import agreement
@@ -46,7 +46,7 @@ FEWEST_PROMPTS = 10
 """The fewest prompts with shared pairs at which a judge is compared with the median of the others."""
 FEWEST_VERDICTS = 20
 """The fewest verdicts, all alike, that are called constant: chance gives that once in 500,000 judges."""
-_MOST_COURSE = 2_000_000
+_MOST_ENTRIES = 2_000_000
 _NUM_WITH_CONTRADICTIONS = 5
 
 Constant = Literal["left", "right", "tie", "first_shown", "last_shown"]
@@ -97,19 +97,19 @@ class PanelReliability(Record, frozen=True, kw_only=True):
 
 
 class PanelCollector:
-    """The counts of all batches of lines. Courses beyond a bound are kept of one half of the prompts, and so on."""
+    """The counts of all batches of lines. Agreement over time beyond a bound is kept of half the prompts, and so on."""
 
     def __init__(self) -> None:
         self._table = Tally(PANEL_WIDTH, most_groups=2 * MOST_JUDGES, rest=lambda _: ("rest",))
-        self._course: list[CourseEntries] = []
-        self._num_course, self._every = 0, 1
+        self._over_time: list[AgreementEntries] = []
+        self._num_entries, self._every = 0, 1
         self._contradictions: dict[str, tuple[Contradiction, ...]] = {}
 
     def add(self, counts: PanelCounts, unit: Integers) -> None:
         """Add a batch; ``unit`` has shape (case,)."""
-        entries, course = counts.entries, counts.course
+        entries, over_time = counts.entries, counts.agreement_over_time
         self._table.add(entries._replace(unit=(unit % MOST_UNITS)[entries.unit]))
-        self._add_course(course._replace(unit=unit[course.unit]))
+        self._add_over_time(over_time._replace(unit=unit[over_time.unit]))
         for name, new in counts.contradictions.items():
             both = sorted((*self._contradictions.get(name, ()), *new), key=lambda pair: -pair.num_against)
             self._contradictions[name] = tuple(both[:MOST_CONTRADICTIONS])
@@ -124,8 +124,9 @@ class PanelCollector:
         judges = {name: _judge(name, totals[name], draws) for name in names}
         for name, (below, p) in _below_median(judges, totals).items():
             judges[name] = replaced(judges[name], below_median=below, p=p)
-        courses, ordered_by = _courses(self._course)
-        known = {name: course for name, course in courses.items() if name in judges}  # others are in the rest
+        judges_over_time, ordered_by = _agreement_over_time(self._over_time)
+        # The judges without a row of their own are in the rest.
+        known = {name: over_time for name, over_time in judges_over_time.items() if name in judges}
         for name, change in _changes(known, ordered_by).items():
             judges[name] = replaced(judges[name], change=change)
         for name, constant in _constants({name: sums.point for name, sums in totals.items()}).items():
@@ -137,15 +138,15 @@ class PanelCollector:
         ]
         return PanelReliability(judges=(*worst, *ordered[_NUM_WITH_CONTRADICTIONS:]), ordered_by=ordered_by)
 
-    def _add_course(self, course: CourseEntries) -> None:
-        if not len(course.judge):
+    def _add_over_time(self, over_time: AgreementEntries) -> None:
+        if not len(over_time.judge):
             return
-        self._course.append(_of_every(course, self._every))
-        self._num_course += len(self._course[-1].judge)
-        while self._num_course > _MOST_COURSE:
+        self._over_time.append(_of_every(over_time, self._every))
+        self._num_entries += len(self._over_time[-1].judge)
+        while self._num_entries > _MOST_ENTRIES:
             self._every *= 2
-            self._course = [_of_every(part, self._every) for part in self._course]
-            self._num_course = sum(len(part.judge) for part in self._course)
+            self._over_time = [_of_every(part, self._every) for part in self._over_time]
+            self._num_entries = sum(len(part.judge) for part in self._over_time)
 
 
 def replaced(judge: JudgeReliability, **fields: object) -> JudgeReliability:
@@ -153,14 +154,14 @@ def replaced(judge: JudgeReliability, **fields: object) -> JudgeReliability:
     return msgspec.structs.replace(judge, **fields)
 
 
-def _of_every(course: CourseEntries, every: int) -> CourseEntries:
-    keep = course.unit % every == 0
-    return course._replace(
-        judge=course.judge[keep],
-        batch=course.batch[keep],
-        unit=course.unit[keep],
-        time=course.time[keep],
-        share=course.share[keep],
+def _of_every(over_time: AgreementEntries, every: int) -> AgreementEntries:
+    keep = over_time.unit % every == 0
+    return over_time._replace(
+        judge=over_time.judge[keep],
+        batch=over_time.batch[keep],
+        unit=over_time.unit[keep],
+        time=over_time.time[keep],
+        share=over_time.share[keep],
     )
 
 
@@ -312,7 +313,7 @@ def _constant(sums: Floats, fewest: int) -> Constant | None:
     return None
 
 
-class _Course(NamedTuple):
+class _AgreementOverTime(NamedTuple):
     """A judge's agreement by prompt: ``order`` has a number for each value, ``name`` the batch or date of a number."""
 
     order: Floats
@@ -326,8 +327,10 @@ class _Course(NamedTuple):
         return date_of(order)
 
 
-def _courses(parts: Sequence[CourseEntries]) -> tuple[dict[str, _Course], Literal["batch", "time"] | None]:
-    """Return the course of every judge by time, or by batches whose names hold numbers; nothing if neither is known."""
+def _agreement_over_time(
+    parts: Sequence[AgreementEntries],
+) -> tuple[dict[str, _AgreementOverTime], Literal["batch", "time"] | None]:
+    """Return the agreement of every judge by time, or by batches with numbers in their names; else nothing."""
     if not parts:
         return {}, None
     has_time = not any(np.isnan(part.time).any() for part in parts)
@@ -347,21 +350,25 @@ def _courses(parts: Sequence[CourseEntries]) -> tuple[dict[str, _Course], Litera
             orders.setdefault(part.judges[code], []).append(order[mask])
             shares.setdefault(part.judges[code], []).append(part.share[mask])
     names = () if has_time else batches
-    courses = {name: _Course(np.concatenate(orders[name]), np.concatenate(shares[name]), names) for name in orders}
-    return courses, "time" if has_time else "batch"
+    judges_over_time = {
+        name: _AgreementOverTime(np.concatenate(orders[name]), np.concatenate(shares[name]), names) for name in orders
+    }
+    return judges_over_time, "time" if has_time else "batch"
 
 
-def _changes(courses: Mapping[str, _Course], by: Literal["batch", "time"] | None) -> dict[str, Change]:
+def _changes(
+    judges_over_time: Mapping[str, _AgreementOverTime], by: Literal["batch", "time"] | None
+) -> dict[str, Change]:
     """Return the significant changes: p-values are corrected for the places of a change, and for the judges."""
     if by is None:
         return {}
     tested = {}
-    for name, course in sorted(courses.items()):
-        in_order = np.argsort(course.order, kind="stable")
-        order = course.order[in_order]
-        change = change_point(course.share[in_order], np.searchsorted(np.unique(order), order))
+    for name, over_time in sorted(judges_over_time.items()):
+        in_order = np.argsort(over_time.order, kind="stable")
+        order = over_time.order[in_order]
+        change = change_point(over_time.share[in_order], np.searchsorted(np.unique(order), order))
         if change is not None:
-            tested[name] = (change, course.name(float(order[change.place])))
+            tested[name] = (change, over_time.name(float(order[change.place])))
     corrected = holm([change.p for change, _ in tested.values()])
     return {
         name: Change(by=by, since=since, before=change.before, after=change.after, p=p)

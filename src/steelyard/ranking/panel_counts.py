@@ -37,7 +37,7 @@ class Contradiction(Record, frozen=True, kw_only=True):
     num_against: int
 
 
-class CourseEntries(NamedTuple):
+class AgreementEntries(NamedTuple):
     """The mean agreement of a judge on the shared pairs of one case in one batch; all arrays have shape (entry,).
 
     ``judge`` and ``batch`` (or -1) are positions in ``judges`` and ``batches``; ``time`` is NaN where it is unknown.
@@ -53,13 +53,13 @@ class CourseEntries(NamedTuple):
 
 
 class PanelCounts(NamedTuple):
-    """What one batch of cases adds: ("judge", name) and ("people", name) of `PANEL_WIDTH`, courses, contradictions.
+    """What one batch of cases adds: ("judge", name) and ("people", name) of `PANEL_WIDTH`, and more.
 
     Units are the positions of the cases in the batch.
     """
 
     entries: Entries
-    course: CourseEntries
+    agreement_over_time: AgreementEntries
     contradictions: dict[str, tuple[Contradiction, ...]]
 
 
@@ -102,7 +102,7 @@ def panel_counts(table: JudgmentTable, traits: Traits) -> PanelCounts:
     used = tuple(entries.groups[place] for place in present.tolist())
     return PanelCounts(
         entries._replace(groups=used, column=group * PANEL_WIDTH + entries.column % PANEL_WIDTH),
-        _course(table, traits, repeated, shared),
+        _agreement_over_time(table, traits, repeated, shared),
         _contradictions(table, traits, repeated, shared),
     )
 
@@ -159,7 +159,9 @@ def _written(
     return written, shown
 
 
-def _course(table: JudgmentTable, traits: Traits, repeated: RepeatedJudgments, shared: _Shared) -> CourseEntries:
+def _agreement_over_time(
+    table: JudgmentTable, traits: Traits, repeated: RepeatedJudgments, shared: _Shared
+) -> AgreementEntries:
     num_judges, num_batches = max(1, len(table.judges)), len(traits.batches) + 1
     members, row = _row_of(shared.labels, repeated.item, table.judge[repeated.at], num_judges)
     at, label, case = repeated.at[members], repeated.label[members], repeated.case[repeated.item[members]]
@@ -167,7 +169,7 @@ def _course(table: JudgmentTable, traits: Traits, repeated: RepeatedJudgments, s
     code = (case * num_judges + table.judge[at]) * num_batches + traits.batch[at] + 1
     codes, entry = np.unique(code, return_inverse=True)
     number = np.bincount(entry, minlength=len(codes))
-    return CourseEntries(
+    return AgreementEntries(
         judges=table.judges,
         batches=traits.batches,
         judge=codes // num_batches % num_judges,

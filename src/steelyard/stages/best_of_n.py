@@ -27,11 +27,11 @@ from steelyard.evaluation.best_of_n import (
     estimate_wins,
     largest_shared,
 )
-from steelyard.evaluation.best_of_n_powered import (
-    PoweredWins,
-    estimate_powered,
-    estimate_powered_wins,
-    powered_tables,
+from steelyard.evaluation.best_of_n_ppi import (
+    PPIWins,
+    estimate_ppi_curve,
+    estimate_ppi_wins,
+    ppi_tables,
 )
 from steelyard.evaluation.candidates import (
     CandidateColumns,
@@ -321,10 +321,10 @@ class _Selecting:
             table = table._replace(chosen=table.chosen[is_long], oracle=table.oracle[is_long])
             curve = estimate_curve(draw_curves(columns.blocks(is_long, **drawing), table), table, scale)
         else:
-            tables = powered_tables(columns, budgets)
+            tables = ppi_tables(columns, budgets)
             num_short = tables.num_short
-            curve = estimate_powered(tables, scale, **drawing)
-            powered = estimate_powered_wins(columns, budgets, **drawing)
+            curve = estimate_ppi_curve(tables, scale, **drawing)
+            powered = estimate_ppi_wins(columns, budgets, **drawing)
         noted["prompts with fewer candidates than the largest N"] = num_short
         if powered is None:
             has_gold = ~np.isnan(columns.gold)
@@ -334,7 +334,7 @@ class _Selecting:
             wins = ()
             if has_win.any():
                 wins = estimate_wins(columns.blocks(has_win, **drawing), credited[has_win], budgets)
-            powered = PoweredWins(wins, int(has_win.sum()) if wins else 0)
+            powered = PPIWins(wins, int(has_win.sum()) if wins else 0)
         return msgspec.structs.replace(
             summary, largest=largest, curve=curve, wins=powered.wins, num_wins=powered.num_wins
         )

@@ -65,7 +65,7 @@ def test_a_bin_of_right_pairs_only_has_an_interval_and_ties_have_none_to_tell():
     assert to_builtins(sure) == reference_estimate(1.0, 2, 4)
 
 
-def test_the_steepness_is_scipys_minimum():
+def test_the_temperature_is_scipys_minimum():
     margin = simulated(500, 2.5)
     expected = minimize_scalar(lambda a: np.logaddexp(0, -a * margin).mean(), bounds=(0.001, 10), method="bounded")
     assert fit_inverse_temperature(margin).value == pytest.approx(expected.x, abs=1e-4)
@@ -88,11 +88,11 @@ def test_without_a_best_temperature_it_is_a_bound(margin, inverse_temperature):
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-300])
-def test_margins_without_a_finite_factor_have_the_steepness_of_ties(size):
+def test_margins_without_a_finite_factor_have_the_temperature_of_ties(size):
     assert fit_inverse_temperature(size * np.array([1.0, 2.0, -1.0])) == (0.0, False)
 
 
-def test_the_steepness_does_not_depend_on_its_start():
+def test_the_temperature_does_not_depend_on_its_start():
     # Two of three pairs of one margin are right: sigmoid(a / 2) = 2 / 3, so that a = 2 ln 2.
     margin = np.array([0.5, 0.5, -0.5])
     for start in (None, 0.01, 1.0, 50.0, 1e6):

@@ -53,7 +53,7 @@ _FEWEST = 2
 """The prompts with gold values below which nothing is known of the proxy's errors, and the candidates of a prompt."""
 
 
-class PoweredTables(NamedTuple):
+class PPITables(NamedTuple):
     """Expected values by gold, of the prompts that have them, and by the proxy, of all; both without NaN.
 
     ``labels`` and ``is_labelled`` are of all these prompts. ``num_short`` have fewer candidates than the largest N.
@@ -66,7 +66,7 @@ class PoweredTables(NamedTuple):
     num_short: int
 
 
-def powered_tables(columns: CandidateColumns, budgets: tuple[int, ...]) -> PoweredTables:
+def ppi_tables(columns: CandidateColumns, budgets: tuple[int, ...]) -> PPITables:
     """Compute the curves of all prompts that have as many candidates as the largest N.
 
     A prompt with gold values of as many candidates counts as one with gold values, and by these candidates alone.
@@ -94,7 +94,7 @@ def powered_tables(columns: CandidateColumns, budgets: tuple[int, ...]) -> Power
         for rows, values in ((by_gold, columns.gold), (of_proxy, columns.proxy))
     )
     is_long = ~np.isnan(proxy.chosen[:, 0])
-    return PoweredTables(
+    return PPITables(
         tuple(label for label, is_used in zip(columns.labels, is_long.tolist(), strict=True) if is_used),
         is_labelled[is_long],
         gold._replace(chosen=gold.chosen[is_labelled], oracle=gold.oracle[is_labelled]),
@@ -103,7 +103,7 @@ def powered_tables(columns: CandidateColumns, budgets: tuple[int, ...]) -> Power
     )
 
 
-def estimate_powered(tables: PoweredTables, scale: Scale, *, num_resamples: int, seed: int) -> BestOfNCurve:
+def estimate_ppi_curve(tables: PPITables, scale: Scale, *, num_resamples: int, seed: int) -> BestOfNCurve:
     """Estimate the curves from both kinds of values, and test where they peak and fall."""
     prompts = _split(tables.labels, tables.is_labelled)
     by_gold, by_proxy = ([part.chosen, part.oracle] for part in (tables.gold, tables.proxy))
@@ -137,16 +137,16 @@ def estimate_powered(tables: PoweredTables, scale: Scale, *, num_resamples: int,
     return replace(curve, points=points, proxy=proxy)
 
 
-class PoweredWins(NamedTuple):
+class PPIWins(NamedTuple):
     """The win rate at each N, and the number of prompts with gold values that it is of."""
 
     wins: tuple[BestOfNWins, ...]
     num_wins: int
 
 
-def estimate_powered_wins(
+def estimate_ppi_wins(
     columns: CandidateColumns, budgets: tuple[int, ...], *, num_resamples: int, seed: int
-) -> PoweredWins | None:
+) -> PPIWins | None:
     """Estimate the win rate at each N from both kinds of values, on prompts whose baseline has them.
 
     Null where the proxy lacks a value of their baselines, or fewer than two have gold values: gold alone counts then.
@@ -172,7 +172,7 @@ def estimate_powered_wins(
         interval(float(drawn.point[at]), drawn.resampled[:, at], *means.sample, SHARE) for at in range(len(budgets))
     )
     wins = tuple(BestOfNWins(n=budget, win_rate=rate) for budget, rate in zip(budgets, rates, strict=True))
-    return PoweredWins(wins, int(has_win.sum()))
+    return PPIWins(wins, int(has_win.sum()))
 
 
 def _split(labels: Sequence[Label], is_labelled: Booleans) -> SplitPrompts:
@@ -185,7 +185,7 @@ def _within(curve: DrawnCurve, scale: Scale) -> DrawnCurve:
     return curve._replace(point=np.clip(curve.point, low, high))
 
 
-class PoweredMeans(NamedTuple):
+class PPIMeans(NamedTuple):
     """Curves from both kinds of values; the first of them by gold alone, and at the largest N by each kind.
 
     ``level`` is the value at N = 1; ``weight`` and ``correlation`` (at the largest N) are those of the gains over it.
@@ -210,7 +210,7 @@ class PoweredMeans(NamedTuple):
 
 def _combine_curves(
     prompts: SplitPrompts, gold: Sequence[Floats], proxy: Sequence[Floats], how: Resampling
-) -> PoweredMeans:
+) -> PPIMeans:
     """Combine the means of tables of shape (prompt, budget) with equal first columns; weights are of the first one."""
     size, num_curves = gold[0].shape[1], len(gold)
     by_gold, by_proxy = (
@@ -253,4 +253,4 @@ def _combine_curves(
     by_kind = [curve_of([each[kind] for each in sources[:size]]) for kind in range(3)]
     largest = LabelSources(*(Drawn(float(curve.point[-1]), curve.resampled[:, -1]) for curve in by_kind))
     correlation = gains[size - 2].correlation if variances else level.correlation
-    return PoweredMeans(curves, by_kind[0], largest, HumanSample(len(gold[0]), evidence), level, weight, correlation)
+    return PPIMeans(curves, by_kind[0], largest, HumanSample(len(gold[0]), evidence), level, weight, correlation)

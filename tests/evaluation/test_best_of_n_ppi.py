@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import generator
 from steelyard.evaluation.best_of_n import budgets_from_one, curve_table, draw_curves, estimate_curve
-from steelyard.evaluation.best_of_n_powered import estimate_powered, estimate_powered_wins, powered_tables
+from steelyard.evaluation.best_of_n_ppi import estimate_ppi_curve, estimate_ppi_wins, ppi_tables
 from steelyard.evaluation.candidates import CandidateColumns
 from steelyard.statistics.groups import Cell, Label
 from steelyard.statistics.intervals import UNBOUNDED, Scale
@@ -37,8 +37,8 @@ def drawn_values(seed, num_prompts=200, num_labelled=60, size=5):
 
 
 def powered(columns, scale=UNBOUNDED, **drawing):
-    tables = powered_tables(columns, budgets_from_one(int(columns.gold_sizes.max())))
-    return estimate_powered(tables, scale, **{**DRAWING, **drawing})
+    tables = ppi_tables(columns, budgets_from_one(int(columns.gold_sizes.max())))
+    return estimate_ppi_curve(tables, scale, **{**DRAWING, **drawing})
 
 
 def by_gold_alone(score, gold, num_resamples=300):
@@ -158,9 +158,9 @@ def test_gold_values_of_some_responses_are_compared_with_the_proxy_on_the_same_o
 def test_a_prompt_with_one_gold_value_has_no_choice_and_counts_as_one_without():
     score, few, _, proxy = drawn_values(13)
     few[:30, 1:] = np.nan
-    tables = powered_tables(columns_of(score, few, proxy), (1,))
+    tables = ppi_tables(columns_of(score, few, proxy), (1,))
     assert (int(tables.is_labelled.sum()), len(tables.labels)) == (30, 200)
-    curve = estimate_powered(tables, UNBOUNDED, **DRAWING)
+    curve = estimate_ppi_curve(tables, UNBOUNDED, **DRAWING)
     assert curve.points[0].gold_only.value == pytest.approx(few[30:60].mean(), abs=1e-12)
 
 
@@ -188,14 +188,14 @@ def test_win_rates_are_corrected_by_the_proxy_too():
     win, proxy_win = (few > 0.5).astype(float), (proxy > 40 + 9 * 0.5).astype(float)
     win[60:] = np.nan
     columns = columns_of(score, few, proxy, win=win, proxy_win=proxy_win)
-    both = estimate_powered_wins(columns, (1, 2, 5), **DRAWING)
+    both = estimate_ppi_wins(columns, (1, 2, 5), **DRAWING)
     assert both.num_wins == 60
     for rate, budget in zip(both.wins, (1, 2, 5), strict=True):
         budgets = tuple(sorted({budget, 5}))
         prompt = np.repeat(np.arange(1000), 5)
         truth = curve_table(prompt, score.ravel(), (gold > 0.5).ravel().astype(float), 1000, budgets=budgets)
         assert 0 <= rate.win_rate.low <= truth.chosen[:, 0].mean() <= rate.win_rate.high <= 1
-    assert estimate_powered_wins(columns_of(score, few, proxy, win=win), (1, 2, 5), **DRAWING) is None
+    assert estimate_ppi_wins(columns_of(score, few, proxy, win=win), (1, 2, 5), **DRAWING) is None
 
 
 def test_intervals_hold_the_expected_curve_and_equal_points_show_no_fall():
