@@ -30,7 +30,7 @@ from steelyard.workbench.storage.tables import (
 
 PAGE_SIZE = 20
 LEVEL = 0.05
-"""The p-value from which an item's disagreement counts as unexplained: by noise alone 5% of items have it."""
+"""The p-value from which an item's disagreement counts as excess: by noise alone 5% of items have it."""
 FEWEST_ITEMS = 10
 """Items below which nothing is said of a category."""
 _REPEATS = (

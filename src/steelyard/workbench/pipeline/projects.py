@@ -206,16 +206,13 @@ def plan_tasks(
 
 def task_of(item: StoredItem, number: int, kind: str, responses: Sequence[str], *, num_wanted: int) -> StoredTask:
     """Return a new task of the present round of an item."""
-    return StoredTask(
-        project_id=item.project_id,
-        item_id=item.id,
-        round=item.round,
-        number=number,
-        kind=kind,
-        responses=list(responses),
-        category=item.category,
-        num_wanted=num_wanted,
-    )
+    place = {"project_id": item.project_id, "item_id": item.id, "round": item.round, "category": item.category}
+    return StoredTask(**_task_values(place, number, kind, responses, num_wanted=num_wanted))
+
+
+def _task_values(place: JsonObject, number: int, kind: str, responses: Sequence[str], *, num_wanted: int) -> JsonObject:
+    """Return the columns of a new task. ``place`` has those that come from its item."""
+    return {**place, "number": number, "kind": kind, "responses": list(responses), "num_wanted": num_wanted}
 
 
 def plan_case(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | None:
@@ -324,16 +321,9 @@ def _first_tasks(number: int, item: JsonObject, case: Case, settings: ProjectSet
     planned = plan_case(case, settings)
     assert planned is not None, "an importable case has tasks"
     kind, design = planned
-    for place, shown in enumerate(design, start=1):
-        yield {
-            "project_id": item["project_id"],
-            "item_id": number,
-            "number": place,
-            "kind": kind.name,
-            "responses": list(shown),
-            "category": item["category"],
-            "num_wanted": settings.rules.num_annotators,
-        }
+    place = {"project_id": item["project_id"], "item_id": number, "category": item["category"]}
+    for task, shown in enumerate(design, start=1):
+        yield _task_values(place, task, kind.name, shown, num_wanted=settings.rules.num_annotators)
 
 
 def _number_items(session: Session, items: Sequence[JsonObject], settings: ProjectSettings, *, num_before: int) -> None:
