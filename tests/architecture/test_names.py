@@ -11,7 +11,8 @@ VAGUE = {"found", "given", "said", "told", "asked", "own", "one", "kept", "named
 """Words that tell how a value came about instead of what it is."""
 IDIOM = re.compile(
     r"\b(?:is no|are no|worked out|works out|beyond doubt|so many|by heart|what is to be|of which"
-    r"|stands? (?:in|at|there|beside)|is told|are told|was told|told of|which (?:is|are) asked|is asked|are asked)\b"
+    r"|stands? (?:in|at|there|beside)|is told|are told|was told|told of|which (?:is|are) asked|is asked|are asked"
+    r"|[Ss]omebody|[Ww]hoever|[Ww]hatever)\b|\A(?:What|Who|How|Whether)\b"
 )
 PER_FILE = {"Config"}
 """Each verb and each plug-in has its own Config, and is known by its file."""
@@ -43,10 +44,10 @@ def vague_names(nodes: Iterable[ast.AST]) -> list[str]:
 
 
 def idioms(nodes: Iterable[ast.AST]) -> list[str]:
-    """Return the idioms in the docstrings of a file."""
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    docstrings = [ast.get_docstring(node) for node in nodes if isinstance(node, documented)]
-    return [match for docstring in docstrings for match in IDIOM.findall(docstring or "")]
+    """Return the idioms in the docstrings of a file: of modules, classes, functions, and below attributes."""
+    strings = (node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    docstrings = [string.value for string in strings if isinstance(string.value, str)]
+    return [match for docstring in docstrings for match in IDIOM.findall(docstring)]
 
 
 def untyped_objects(nodes: Iterable[ast.AST]) -> int:
@@ -84,4 +85,5 @@ def test_vague_names_and_idioms_are_recognised():
     )
     assert vague_names(nodes) == ["1: one", "1: told", "3: found", "3: kept"]
     assert idioms(nodes) == ["is no"]
+    assert idioms(ast.walk(ast.parse('"""How far."""\nx = 1\n"""Why, and whatever else."""'))) == ["How", "whatever"]
     assert untyped_objects(ast.walk(ast.parse("a: dict[str, Any]\nb: dict[str, int]"))) == 1

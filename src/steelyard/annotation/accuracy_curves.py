@@ -1,13 +1,13 @@
 """Intervals of raters' accuracy, each by what the rater's own answers tell: nobody is drawn toward the others.
 
 The fit of raters (`psychometrics`) shares a population: its single estimates, and what a further answer is worth, gain
-by it. Intervals around them miss whoever is unlike the others: of 200 simulated people who hardly err among four of 73
+by it. Intervals around them miss people unlike the others: of 200 simulated people who hardly err among four of 73
 to 84% none was covered. Here each accuracy has a prior of its own, Beta(2, 1): better than guessing is likelier than
 worse. The density of one rater's accuracy is that of the highest posterior over all other parameters, times their
 spread (Tierney and Kadane, 1986), and its interval leaves 2.5% on each side. Where the density has not fallen at an
 accuracy of 100%, the answers do not bound it, and the interval ends there.
 
-The single estimate beside it does use the others, but lets somebody unlike them go: a mixture of their population and
+The single estimate beside it does use the others, but lets a person unlike them go: a mixture of their population and
 the prior weights the same density.
 """
 

@@ -1,4 +1,4 @@
-"""How far two people agree on an item: the figure of the gate (CHEEMS, appendix D.1).
+"""Agreement of two people on an item: the figure of the gate (CHEEMS, appendix D.1).
 
 The paper asks for 90 % without a formula. Here it is the share of the points of a task on which both said the same. For
 triples and pairs a point is a pair of responses with one of three verdicts: the first is better, the second is better,

@@ -1,4 +1,4 @@
-"""What a person's answers say of the person, each with its evidence and the rate at which it is wrong about good ones.
+"""Figures of a person from the answers, each with its evidence and the rate at which it is wrong about good ones.
 
 - **Gold accuracy**, and whether it changed: one change of the mean, tested at every place (`change_point`), at certain
   numbers of gold answers only (`interim_analysis`): a test repeated at every opening of a page marks good people.
@@ -37,7 +37,7 @@ Sums = Mapping[str, float]
 
 
 class BehaviourFlag(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How a person differs: the value, what the others (or chance) give, and the p-value, corrected for all people.
+    """Difference of a person: the value, what the others (or chance) give, and the p-value, corrected for all people.
 
     ``fast``: seconds of an answer of usual length. ``ties``: the share of pairs. ``one score``: the share of the score
     that the person gives most. ``first shown``: the share of single best responses that were shown first.

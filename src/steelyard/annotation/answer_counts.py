@@ -1,4 +1,4 @@
-"""What one answer, and two answers to one task, add to the counts behind the figures of a project.
+"""Amounts that one answer, and two answers to one task, add to the counts behind the figures of a project.
 
 Figures of 100,000 items are sums: each answer adds its part once, when it is given. A count is a number by name; the
 names are those of the columns that keep the sums.
@@ -28,7 +28,7 @@ RATIO = ("num_tasks", "num_same", "num_judged", "sum_same_squared", "sum_same_ju
 
 
 class AnswerFacts(NamedTuple):
-    """What is known of an answer besides its content.
+    """Facts about an answer besides its content.
 
     ``shown`` is the person's own order, ``num_characters`` the length of what was to be read. ``has_scores``: scores
     are those of triples, from 0 to 5.

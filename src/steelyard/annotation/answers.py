@@ -30,7 +30,7 @@ class BucketComparison(Record, frozen=True, kw_only=True):
 
 
 class TaskAnswer(Record, frozen=True, kw_only=True):
-    """What a person entered about the responses of a task, by response id. Each kind of task uses its part of it.
+    """The entries of a person about the responses of a task, by response id. Each kind of task uses its part of it.
 
     ``discarded`` has the reason of each response that cannot be judged (garbled, empty, wrong language): it has no
     score and no place in the ranking. ``cannot_judge`` has the reason of a person who cannot answer; all else is then

@@ -1,7 +1,7 @@
 """Answers that people gave in another annotation tool, and the same as an answer to a task of ours.
 
 Other tools ask for places and scores and check neither against the other. What contradicts itself stays as it is:
-whoever reads the answer says so and counts it.
+the reader of the answer says so and counts it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from steelyard.core.types import Ranking
 
 
 class ExternalAnswer(NamedTuple):
-    """What a person entered about a task, by the letters of its responses, and its place in the tool's export.
+    """The entries of a person about a task, by the letters of its responses, and its place in the tool's export.
 
     ``places`` are ranks: the lower is the better, equal ones are ties. ``spans`` are of the texts as they were shown,
     in Unicode code points. ``seconds`` is null where the tool does not record it; ``at`` is in seconds since 1970.
@@ -37,7 +37,7 @@ def task_answer(external: ExternalAnswer, shown: Sequence[str], *, has_scores: b
     """Return the answer with the ranking that the places say, and comparisons of equal scores that follow from it.
 
     ``shown`` are the letters of the task; ``has_scores``: the task asks for scores. A discarded response has no place
-    and no score, whatever the form asked for; nor has anything else an answer that cannot judge.
+    and no score, even where the form asked for one; nor has anything else an answer that cannot judge.
     """
     if external.cannot_judge is not None:
         return TaskAnswer(cannot_judge=external.cannot_judge, remark=external.remark)

@@ -36,7 +36,7 @@ ItemEvent = Literal[
     "rejected",
     "dropped",
 ]
-"""What happens to an item. ``uncompared``: each of its tasks has one answer, and there is nothing to agree on;
+"""Events of an item. ``uncompared``: each of its tasks has one answer, and there is nothing to agree on;
 ``replanned``: people took a response out while they aligned, and further tasks are to be
 answered; ``not drawn``: it is not among those that a layer checks."""
 Layer = Literal["delivery", "operations", "research"]
@@ -107,17 +107,17 @@ class PipelineRules(Config, frozen=True):
     operations_share: float = 0.3
     """The share of a batch that operations reviews, drawn independently of the first."""
     validation: bool = True
-    """Whether researchers validate each batch before its items are finished."""
+    """Let researchers validate each batch before its items are finished."""
     gold_share: float = 0.1
     """The share of a person's tasks whose answer is known."""
     review_gold_share: float = 0.1
     """The share of a layer's reviews whose right decision is known."""
     lock_minutes: float = 45.0
-    """Minutes after which a task that was not answered goes to somebody else."""
+    """Minutes after which a task that was not answered goes to another person."""
     rework: Rework = "anyone"
-    """Who annotates an item again after a rejection: anyone, new people first; only others; only the same people."""
+    """Annotators of an item after a rejection: anyone, new people first; only others; only the same people."""
     two_left: TwoLeft = "compare"
-    """What becomes of an item when all responses but two were discarded: they are compared, or the item is dropped."""
+    """Treatment of an item when all responses but two were discarded: they are compared, or the item is dropped."""
 
     def __post_init__(self) -> None:
         for name in ("least_agreement", "delivery_share", "operations_share"):
@@ -146,7 +146,7 @@ class ItemStep(NamedTuple):
 
 
 class TransitionRefused(Exception):  # noqa: N818 - an answer to who came too late, not a fault
-    """An event that cannot happen in the state of an item: somebody else was faster."""
+    """An event that cannot happen in the state of an item: another person was faster."""
 
 
 def advance(state: ItemState, event: ItemEvent, *, round: int = 1) -> ItemStep:  # noqa: A002 - the noun of the pipeline

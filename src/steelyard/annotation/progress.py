@@ -40,7 +40,7 @@ _ENDS = (0.025, 0.5, 0.975)
 
 
 class WorkDone(NamedTuple):
-    """What people did on each day, all days in a row up to the last whole one: answers, and seconds spent on them.
+    """Work of people by day, all days in a row up to the last whole one: answers, and seconds spent on them.
 
     ``first_weekday`` is 0 for a Monday.
     """
@@ -51,7 +51,7 @@ class WorkDone(NamedTuple):
 
 
 class WorkLeft(NamedTuple):
-    """What is left, and what the project has shown of its own waste.
+    """Work that is left, and the waste that the project has shown so far.
 
     ``num_answers``: answers that open tasks still ask for. ``num_items``: items that are neither finished nor dropped.
     ``answers_a_round``: those that an item takes in one round. ``waste``: all answers over those of tasks that remain.
@@ -70,7 +70,7 @@ class WorkLeft(NamedTuple):
 
 
 class WorkPrice(NamedTuple):
-    """What work costs: ``amount`` for an hour of active time, or for an answer."""
+    """The price of work: ``amount`` for an hour of active time, or for an answer."""
 
     amount: float
     unit: str
@@ -85,7 +85,7 @@ class ForecastRange(Record, frozen=True, kw_only=True):
 
 
 class ProjectForecast(Record, frozen=True, kw_only=True):
-    """What is still to come. ``days`` until the end, ``answers`` and ``hours`` to come; ``cost`` of the whole project.
+    """Work and cost to come. ``days`` until the end, ``answers`` and ``hours`` to come; ``cost`` of the whole project.
 
     ``why``: the reason for having no forecast. ``num_days``: the days that it is drawn from.
     """
@@ -249,7 +249,7 @@ def _last_waits(last_answer: Floats, tail: _Tail, rejected: Floats, pace: _Pace,
     end = gate + tail.waits.draw(random, size)
     start = np.where(np.isfinite(last_answer), last_answer, 0.0)[:, None]
     is_back = random.random(size) < rejected[:, None]
-    # The days from each of the next seven days to the first one on which somebody works, by draw.
+    # The days from each of the next seven days to the first one with any work, by draw.
     is_worked = np.tile(pace.levels > 0, (1, 2))
     to_work = np.stack([is_worked[:, day:].argmax(axis=1).astype(np.float64) for day in range(7)], axis=1)
     for _ in range(_MOST_ROUNDS):

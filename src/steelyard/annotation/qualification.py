@@ -28,7 +28,7 @@ _MOST_TASKS = 200
 
 
 class QualificationRules(Config, frozen=True):
-    """What a person has to pass before real tasks."""
+    """The round that a person has to pass before real tasks."""
 
     num_tasks: int = 0
     """Tasks with a known answer that new annotators do before real ones; 0 for none."""

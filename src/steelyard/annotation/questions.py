@@ -1,4 +1,4 @@
-"""What a person enters about a task: its questions, which of them are open, and what an answer says in points.
+"""Entries of a person about a task: its questions, which of them are open, and what an answer says in points.
 
 A point is one thing on which two people can agree: the order of two responses, an entry, a score, or the marks in a
 response. Agreement, alignment and review of every kind of task count points and nothing else.

@@ -1,4 +1,4 @@
-"""How reliable each rater is, with intervals, from the rankings and ties of items that several people judged.
+"""Reliability of raters, with intervals, from the rankings and ties of items that several people judged.
 
 A rater's *accuracy* is the probability that a strict verdict on two random responses has the right direction
 (`accuracy_of`), *ties* the share of two random responses that the rater calls equal. The accuracy with its interval is
@@ -36,7 +36,7 @@ _STEP = 1e-4
 
 
 class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What a fit knows of one rater: both parameters with their standard errors and covariance.
+    """The fit of one rater: both parameters with their standard errors and covariance.
 
     ``num_answers`` are those to items that another rater answered, too: on others nothing can be learned of a rater.
     ``rater_item_variance`` is the variance of what a rater sees in an item around the item (`Raters`): without it many
@@ -152,7 +152,7 @@ def _accuracy_of_fit(rater: RaterParameters) -> Estimate:
     """Return the accuracy by the fit, where too few answers are about the same set of responses as those of others.
 
     That is so where each triple of an item has one person: raters are known by what their triples have in common. It
-    draws raters toward each other: whoever is far better than the others can be above the interval.
+    draws raters toward each other: a rater far better than the others can be above the interval.
     """
     reach = _NORMAL * rater.discrimination_error
     ends = np.array([0.0, -reach, reach]) + rater.discrimination

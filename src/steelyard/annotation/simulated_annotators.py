@@ -39,9 +39,9 @@ class Noise(Config, frozen=True):
     unreadable: float = 0.01
     """The share of verdicts that cannot be read."""
     position_bias: float = 0.0
-    """How much better the last answer is perceived than the first."""
+    """Advantage in perceived quality of the last answer over the first."""
     length_bias: float = 0.0
-    """How much better a far longer answer is perceived."""
+    """Advantage in perceived quality of a far longer answer."""
 
 
 # Calibrated so that the triple design gives the conflict ratio of human annotators (CHEEMS, table 5: 0.1999 and

@@ -18,14 +18,14 @@ from steelyard.annotation.simulated_annotators import Noise
 from steelyard.core.numerics import Floats, generator
 
 _ERRORS = 0.06
-"""The share of choices that differ from the latent one, for somebody without particular care."""
+"""The share of choices that differ from the latent one, for a person without particular care."""
 _MARK_LENGTH = 6
 _MOST_MARKS = 3
 _TEXT = "simulated: a clearer wording of the prompt"
 
 
 class SimulatedLook(NamedTuple):
-    """How a simulated person sees a task: the texts shown by response, the quality perceived of each, and errors.
+    """A task as a simulated person sees it: the texts shown by response, the quality perceived of each, and errors.
 
     ``item`` names the item, so that what is latent in it is the same for everybody; ``care`` divides the errors.
     """
@@ -82,7 +82,7 @@ def _chosen(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook, unu
     item = look.item if unusual is None else look.item[:1]
     place = draw(generator(look.seed, "latent choice", *item, question.name))
     if look.rng.random() < _ERRORS / look.care:
-        # Whoever errs calls an item unusual as seldom as others are.
+        # A person who errs calls an item unusual as seldom as others are.
         place = int(look.rng.integers(number)) if unusual is None else draw(look.rng)
     return replace(answer, entries={**answer.entries, question.name: question.choices[place]})
 

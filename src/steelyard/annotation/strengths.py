@@ -39,7 +39,7 @@ class ItemStrengths(NamedTuple):
 
 
 class RaterUtilities:
-    """What each rater sees in each item: strengths of their own around those of the item, eliminated in each step.
+    """Strengths in each item to each rater: strengths of their own around those of the item, eliminated in each step.
 
     A rater who answers several tasks of an item repeats one view of it: however many the answers, they tell no more of
     the item than the view does. Given gradient g and curvature H of a view's likelihood at u, the view tells the item

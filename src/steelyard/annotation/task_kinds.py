@@ -52,7 +52,7 @@ class TaskRules(Config, frozen=True):
     categories: tuple[str, ...] = ()
     """Tasks of the kind prompt_review: the categories, as mathematics/algebra. Empty for those of the taxonomy."""
     too_few: Literal["refuse", "skip"] = "refuse"
-    """What becomes of an import with a case that has too few responses: nothing is imported, or the case is skipped."""
+    """Treatment of an import with a case that has too few responses: nothing is imported, or the case is skipped."""
 
 
 class TaskKind(Protocol):
@@ -65,17 +65,17 @@ class TaskKind(Protocol):
 
     @property
     def needs(self) -> str:
-        """What a case needs to get tasks, in words."""
+        """Needs of a case before it gets tasks, in words."""
         ...
 
     @property
     def is_shuffled(self) -> bool:
-        """Whether every person sees the responses in an order of their own."""
+        """Show every person the responses in an order of their own."""
         ...
 
     @property
     def has_discards(self) -> bool:
-        """Whether people may take a response out."""
+        """Let people take a response out."""
         ...
 
     def design(self, case: Case, rules: TaskRules, *, seed: int) -> Design | None:

@@ -37,7 +37,7 @@ def choose_triples(case: Case, design: TripleDesign, *, seed: int) -> tuple[Trip
 
 
 class Replan(NamedTuple):
-    """What becomes of a design when responses leave it.
+    """A design after responses have left it.
 
     ``staying`` and ``retiring`` are places in the design; ``added`` are new tasks, three responses each, or two where
     no more remain; ``remaining`` are the responses that are left, in the order in which the design names them first.

@@ -25,7 +25,7 @@ RunLike = PathText | Outcome[Any]
 
 
 class InputKind(NamedTuple):
-    """What an input may be: its type, the type as it is written, and what becomes of a value."""
+    """An input: its type, the type as it is written, and what becomes of a value."""
 
     type: Any
     text: str
@@ -89,7 +89,7 @@ class InputOfVerb(NamedTuple):
 
     @property
     def is_star(self) -> bool:
-        """Whether several values are several arguments: case files, but not runs."""
+        """Pass several values as several arguments: case files, but not runs."""
         return self.is_first and self.is_sequence and self.kind.text == "CasesLike"
 
     @property

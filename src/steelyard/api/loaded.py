@@ -90,7 +90,7 @@ ScoresLike: TypeAlias = str | PathLike[str] | ScoredCases | Iterable[Scores]
 
 
 class Scoring(NamedTuple):
-    """What a stage scores with: the name and settings of a model and what builds it, or else a file of scores."""
+    """The scoring of a stage: the name and settings of a model and what builds it, or else a file of scores."""
 
     model: str | None = None
     settings: JsonObject = {}  # noqa: RUF012  never changed

@@ -84,7 +84,7 @@ class Outcome(Generic[SummaryT]):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the folder is removed with this result."""
+        """Remove the folder with this result."""
         return bool(self._owners)
 
     @property
@@ -369,7 +369,7 @@ class RunViewer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the pages can be opened."""
+        """True while the pages can be opened."""
         return self._server.is_running
 
     def stop(self) -> None:

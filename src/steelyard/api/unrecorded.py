@@ -48,7 +48,7 @@ class Converted:
 
     @property
     def lost(self) -> Mapping[str, int]:
-        """What the format cannot represent, and how often."""
+        """Parts that the format cannot represent, with their numbers."""
         return self.counts.lost
 
     def __repr__(self) -> str:

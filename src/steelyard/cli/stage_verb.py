@@ -29,7 +29,7 @@ from steelyard.io.progress import log_details
 from steelyard.io.verbs import Argument, CaseFile, SettingOption, Verb, paragraphs, run_verb, verb_parameters
 
 _IN_PYTHON = ("Raises ", ">>>")
-"""How the paragraphs of a docstring begin that are about Python."""
+"""Beginnings of the paragraphs of a docstring that are about Python."""
 
 
 class StageVerb(NamedTuple):
@@ -154,4 +154,4 @@ def _finding_lines(run: Run) -> Iterable[str]:
 
 
 _NOWHERE = Path()
-"""What stands for --out in the answer of a verb that needs none."""
+"""Placeholder for --out in the answer of a verb that needs none."""

@@ -113,7 +113,7 @@ class VerbCommand(TyperCommand):
         return self._generated.callback
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words after the verb; ``--settings`` prints the settings, whatever else is missing.
+        """Parse the words after the verb; ``--settings`` prints the settings, also where arguments are missing.
 
         Raises ConfigError for another library's name of an option.
         """

@@ -18,7 +18,7 @@ _JOINER = "[\u200c\u200d]"
 # A joiner joins two letters or signs: at an end, beside a space or another joiner it is not seen.
 _LOOSE_JOINER = re.compile(rf"(?:^|[\s\u200c\u200d]){_JOINER}|{_JOINER}(?:$|\s)")
 NAME_RULE = "1 to 200 characters on one line, none of them unseen or turning the direction of writing"
-"""What is allowed, for errors."""
+"""Allowed names, for errors."""
 _REFUSED = ("Cc", "Cs", "Zl", "Zp")
 
 

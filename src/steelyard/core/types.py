@@ -26,7 +26,7 @@ def prepare_records() -> None:
     """Let msgspec describe every record that is imported, before threads read or write any.
 
     It describes a type when it first meets it, and two threads that do so at once can crash the process
-    (msgspec 0.22: a segmentation fault in half of the tries). Whatever starts threads that read records calls this.
+    (msgspec 0.22: a segmentation fault in half of the tries). Code that starts threads which read records calls this.
     """
     known = msgspec.Struct.__subclasses__()
     for record in known:

@@ -29,7 +29,7 @@ _OF_ROWS = re.compile(
     r"(?:^|_)(?:id|ids|hash|url|link|date|time|source|model|dataset|subset|split|type|kind|category|lang\w*|system\w*|"
     r"note\w*|comment\w*|reason\w*|explanation|rationale|licen[cs]e|name|tags?|title|meta\w*|author|domain|topic)$"
 )
-"""Names of fields that are no prompts."""
+"""Names of fields other than prompts."""
 _LONG_NAME = 24
 _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "؟", "।")
 _EXTRA = ("instruction", "input")
@@ -173,7 +173,7 @@ class ColumnGuess:
         is_named = self._has_answers()
         if not is_named:
             self._add_answers()
-            # A prompt that is named alone is a table of prompts, whatever one answer stands beside it.
+            # A prompt that is named alone is a table of prompts, also with one answer beside it.
             if "prompt_column" in names:
                 self.settings.pop("response_column", None)
         if not self._has_answers():
@@ -335,7 +335,7 @@ class ColumnGuess:
             )
             if name not in pair and (is_known or not is_sure):
                 return name
-        # Cells that are the names of both columns are labels, whatever theirs is.
+        # Cells that are the names of both columns are labels in any column.
         labels = [name for name in self._free(_is_label) if name not in pair and not _OF_ROWS.search(name.casefold())]
         cells = {name: {str(row.get(name) or "").strip() for row in self._rows} - {""} for name in labels}
         certain = next((name for name, values in cells.items() if values and values <= {*pair}), None)

@@ -25,7 +25,7 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import number_units, share_of
 
 MOST_LISTED = 100
-"""How many of each kind of finding the summary lists; all are counted."""
+"""Number of findings of each kind that the summary lists; all are counted."""
 NGRAMS = "ngram"
 """The name of the model in folds that is used where no scores are given."""
 LENGTH_EDGES = (0, 1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000)

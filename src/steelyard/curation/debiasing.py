@@ -44,7 +44,7 @@ class Config(BaseConfig, frozen=True):
     """
 
     by: Literal["length", "markdown", "author"] = "length"
-    """What to balance: length, marks of Markdown, or authors against each other."""
+    """Feature to balance: length, marks of Markdown, or authors against each other."""
     within: Within = "overall"
     """Balance overall, or within each category, each language, or both."""
     tokenizer: str | None = None

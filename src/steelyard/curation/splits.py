@@ -45,7 +45,7 @@ def split_cases(
     """
     by_stratum: dict[tuple[str, ...], list[Sequence[int]]] = defaultdict(list)
     for members in (related or group_related(cases)).groups:
-        # A group across strata counts in the first of them by name, whatever the order of the cases.
+        # A group across strata counts in the first of them by name, for any order of the cases.
         by_stratum[min(_stratum(cases[index], strata) for index in members)].append(members)
     overall: Counter[str] = Counter()
     chosen = [""] * len(cases)

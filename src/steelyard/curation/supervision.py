@@ -47,7 +47,7 @@ class SupervisionRule(BaseConfig, frozen=True):
     """
 
     policy: Policy = "agree"
-    """What is dropped: see the settings of `supervise`."""
+    """Verdicts that are dropped: see the settings of `supervise`."""
     min_margin: float = 0.0
     """With agree: the least margin for a verdict."""
     keep_ties: bool = False
@@ -83,15 +83,15 @@ class Config(BaseConfig, frozen=True):
     confidence: float | None = None
     """With --calibration-cases: the confidence in that share. Default: 0.95."""
     human_ties: HumanTies = "leave_out"
-    """What a verdict counts on a pair without a strict majority of people."""
+    """Weight of a verdict on a pair without a strict majority of people."""
     scale: float | None = None
     """With weight: the divisor of margins. Default: 1."""
     only: Only = SUPERVISED
     """The judgments that are filtered."""
     compare_ids: bool = True
-    """Whether an equal prompt id alone makes a prompt one that the model was trained on."""
+    """Take an equal prompt id alone as a prompt that the model was trained on."""
     any_language: bool = False
-    """Whether a model may judge languages that it was not trained on."""
+    """Let a model judge languages that it was not trained on."""
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind."""
     seed: int = 0

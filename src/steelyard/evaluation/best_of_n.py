@@ -91,7 +91,7 @@ class BestOfNProxy(Record, frozen=True, kw_only=True):
 
     @property
     def is_used(self) -> bool:
-        """Whether the proxy has a weight."""
+        """True where the proxy has a weight."""
         return bool(self.weight or self.level_weight)
 
 

@@ -1,7 +1,7 @@
 """Best-of-N from the gold values of some prompts and those of a proxy on all: prediction-powered curves.
 
 The curve by gold is corrected by λ times the difference of the proxy's curve on the other prompts from that on the
-prompts with gold values (`statistics.prediction_powered`). The difference is 0 in expectation, whatever the proxy's
+prompts with gold values (`statistics.prediction_powered`). The difference is 0 in expectation for any of the proxy's
 errors and its scale, if these prompts are a random sample of all.
 
 A curve has two weights. One is that of its level, N = 1; the other that of its gains over N = 1, the same for every N

@@ -1,7 +1,7 @@
 """A bench and its scores as columns: the arrays that measures need, without texts.
 
 Each batch of cases is reduced to columns, which are joined at the end. Memory grows by a few numbers per response and
-one name per prompt, whatever the length of the answers.
+one name per prompt for any length of the answers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ class BenchColumns(NamedTuple):
     start: Integers
     """First response of each case; shape (case,)."""
     included: Booleans
-    """Whether the case counts; shape (case,)."""
+    """True for cases that count; shape (case,)."""
     prompt: Integers
     """The case of each comparable pair; shape (pair,)."""
     better: Integers

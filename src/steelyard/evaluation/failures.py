@@ -61,7 +61,7 @@ class MarginColumns(NamedTuple):
 
     @property
     def is_wrong(self) -> Booleans:
-        """Whether each pair is wrong: tied or reversed."""
+        """True for each pair that is wrong: tied or reversed."""
         return self.margin <= 0
 
     @property

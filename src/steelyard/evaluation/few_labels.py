@@ -32,7 +32,7 @@ class FewLabels(NamedTuple):
 
 
 class _Collected:
-    """What is kept of the judged cases as they pass: the human-labelled ones with their scores, and win rates."""
+    """Parts of the judged cases, kept as they pass: the human-labelled ones with their scores, and win rates."""
 
     def __init__(self, human: Iterable[Case], labels: SeparatedLabels) -> None:
         self._labels = HumanLabels(map(labels.human.of, human))

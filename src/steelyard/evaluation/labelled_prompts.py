@@ -18,7 +18,7 @@ from steelyard.statistics.prediction_powered import Drawn, LabelSources
 
 
 class Resampling(NamedTuple):
-    """How values are resampled, and the wanted width of an interval."""
+    """The resampling of values, and the wanted width of an interval."""
 
     num_resamples: int
     seed: int

@@ -88,7 +88,7 @@ class ColumnMeans(Record, frozen=True, kw_only=True):
 
 
 class Lacking(Record, frozen=True, kw_only=True):
-    """What a model lacks of what others have: languages, and items of the compared languages."""
+    """Gaps of a model beside others: languages, and items of the compared languages."""
 
     languages: tuple[str, ...]
     num_items: int
@@ -152,7 +152,7 @@ class LanguageTable(Record, frozen=True, kw_only=True):
 
 
 class ModelDraws(NamedTuple):
-    """What one model adds to the table.
+    """Contribution of one model to the table.
 
     All arrays have first the value of the items, then those of resamples: ``languages`` has shape (1 + resample,
     language), ``english`` (1 + resample,), and those of a section the same shapes.

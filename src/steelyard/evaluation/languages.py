@@ -239,7 +239,7 @@ def _kappa(confusions: Totals, languages: Sequence[_LanguagePart]) -> Estimate:
     )
     members = np.zeros((1, len(confusions.cells)))
     members[0, [cell for place in places for cell in place]] = 1
-    # Parallel items are one unit, whatever the number of languages.
+    # Parallel items are one unit for any number of languages.
     evidence, value = confusions.evidence(members), float(kappa(tables).mean())
     n = len(places) if len(places) > 1 else tables.sum()
     return beyond_chance(value, tables, n, evidence, linear_effect(value, tables, resampled, evidence))

@@ -47,7 +47,7 @@ class GroupedMeans(Means, frozen=True, kw_only=True):
 
 
 class BenchCeiling(Record, frozen=True, kw_only=True):
-    """What a perfect model reaches on a bench, some of whose labels are wrong: means over categories.
+    """Values that a perfect model reaches on a bench, some of whose labels are wrong: means over categories.
 
     ``least``: the accuracy if people's errors gather on hard pairs; null where better judges made labels again, which
     needs no assumption. ``exact_match``: null where prompts have one pair, or nothing tells it.
@@ -106,7 +106,7 @@ class ResampledBench(NamedTuple):
 
     @property
     def included(self) -> Booleans:
-        """Whether each case counts; shape (case,)."""
+        """True for cases that count; shape (case,)."""
         return self.bench.columns.included
 
     @property
@@ -198,7 +198,7 @@ class Measure(NamedTuple, Generic[SummaryT]):
     sentences: Callable[[str, SummaryT], Iterable[Sentence]] = _no_sentences
     """Its result in words, for the model of this name."""
     ceiling: Callable[[SummaryT], BenchCeiling | None] = _none
-    """What a perfect model reaches on the bench, where it tells."""
+    """Values that a perfect model reaches on the bench, where it states them."""
     columns: Callable[[ScoredBench], Columns] = _no_columns
     """Columns of ``items.jsonl``, from which models are compared; not called where ``needs`` lack scores."""
     column_names: tuple[str, ...] = ()

@@ -76,7 +76,7 @@ class Judged(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether the headline is withheld: a request failed, or more pairs than `MOST_UNREAD` have no verdict."""
+        """True where the headline is withheld: a request failed, or more pairs than `MOST_UNREAD` have no verdict."""
         return self.num_failed > 0 or self.share_unread > MOST_UNREAD
 
 

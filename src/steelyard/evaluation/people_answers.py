@@ -197,7 +197,7 @@ def ranked_among(judged: Mapping[int, Case]) -> dict[int, list[int]]:
     """Return for each pair of each case, whose pairs people all answered, among how many responses they ranked it.
 
     Answers of one person to one task that order all of its responses are a ranking. Without names of tasks all answers
-    to a case are one task, unless somebody's answers go in a circle, which no ranking does: then all are by pair.
+    to a case are one task, unless a person's answers go in a circle, which no ranking does: then all are by pair.
     """
     is_by_pair = False
     sizes: dict[int, list[int]] = {}

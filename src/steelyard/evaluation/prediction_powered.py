@@ -64,7 +64,7 @@ class PPISummary(Record, frozen=True, kw_only=True):
 
     ``num_labelled``: prompts with a human label, of ``num_judged`` prompts. ``headline``: the bench's own, by its name.
     ``baselines``: the model's accuracy minus the baseline's. ``measures``: the ratios by which models are compared.
-    ``win_rates``: by author of the responses, whatever the model.
+    ``win_rates``: by author of the responses, for every model.
     """
 
     num_labelled: int
@@ -98,7 +98,7 @@ class PPISummary(Record, frozen=True, kw_only=True):
 
 
 class PromptTables(NamedTuple):
-    """What one kind of labels says about prompts; every table has a row for each of them.
+    """Statistics of prompts by one kind of labels; every table has a row for each of them.
 
     ``statistics``: (prompt, 4 + the bench's own columns); ``baselines``: (prompt, 4) each; ``ratios``: of the measures.
     """

@@ -26,11 +26,11 @@ _ROUNDING = 1e-9
 _PERCENT = "%\N{FULLWIDTH PERCENT SIGN}"
 _COMMA = re.compile(r"[-+]?\d+,\d+")
 _EMPTY = {"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "/", "n/a", "na", "nan", "none", "null"}
-"""What tables have in place of a number that is absent, in lower case."""
+"""Entries of tables in place of an absent number, in lower case."""
 
 
 class Slip(Record, frozen=True, kw_only=True):
-    """A printed number that does not follow from the printed numbers of its row or column, whatever they round."""
+    """A printed number that does not follow from the printed numbers of its row or column in any rounding."""
 
     model: str
     column: str
@@ -156,7 +156,7 @@ def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
 
 
 class _NumberStyle(NamedTuple):
-    """How the numbers of a table are written: with a percent sign, and with a comma before the decimals."""
+    """Notation of the numbers of a table: with a percent sign, and with a comma before the decimals."""
 
     has_percent: bool
     has_comma: bool

@@ -43,7 +43,7 @@ class RelabelledPairs(NamedTuple):
 
 
 class LabelsOfBench(NamedTuple):
-    """What better judges said of the pairs of a bench; the arrays have shape (pair,).
+    """Labels by better judges of the pairs of a bench; the arrays have shape (pair,).
 
     ``num_undecided`` pairs of the bench they left undecided; ``num_unlabelled`` pairs they decided, and the bench does
     not label.

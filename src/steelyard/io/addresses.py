@@ -1,6 +1,6 @@
 """Addresses of servers and API keys: a key is sent in one header, and written nowhere.
 
-A server may repeat the key that it was sent. Its plain and usual spellings are redacted in whatever the server answers,
+A server may repeat the key that it was sent. Its plain and usual spellings are redacted in all that the server answers,
 before others see it; a server that means to can spell it in ways that are not.
 """
 

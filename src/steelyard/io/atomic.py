@@ -157,7 +157,7 @@ def move_into_place(source: Path, path: Path) -> None:
 def create_private(path: Path) -> None:
     """Create an empty file that other users of the machine cannot read. An existing file stays as it is.
 
-    For databases: SQLite gives the files beside it the same permissions. An error is left to whoever opens the file.
+    For databases: SQLite gives the files beside it the same permissions. An error is left to the opener of the file.
     """
     with suppress(OSError):
         # The target of a link, which O_EXCL does not follow.

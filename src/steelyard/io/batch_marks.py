@@ -21,7 +21,7 @@ CREATE INDEX IF NOT EXISTS batched_by_batch ON batched (batch, state);
 CREATE TABLE IF NOT EXISTS result_files (digest TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 """
 ALL_BATCHES = "all"
-"""What releases every batch, in place of a name."""
+"""Word that releases every batch, in place of a name."""
 _MOST_NAMED = 8
 Finding = Literal["new", "known", "late", "repeated", "unknown"]
 _WAITING = """SELECT name, since, SUM(state = 'waiting'), COUNT(*) FROM batches JOIN batched ON batch = name

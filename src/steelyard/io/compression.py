@@ -1,4 +1,4 @@
-"""Open files unpacked: gzip, bzip2, xz and zstd are known by their first bytes, whatever the name of the file."""
+"""Open files unpacked: gzip, bzip2, xz and zstd are known by their first bytes, under any file name."""
 
 import bz2
 import gzip

@@ -96,7 +96,7 @@ class Connections:
             return response
 
     def close(self) -> None:
-        """Close every connection, also those in use: whoever waits on one gets an error."""
+        """Close every connection, also those in use: a request that waits on one gets an error."""
         with self._lock:
             self._is_closed = True
             connections = list(self._all)

@@ -127,7 +127,7 @@ class _Dispatcher(Generic[Job]):
 
     def _start(self, jobs: Iterator[Job], *, has_more: bool) -> bool:
         """Send what the pace allows: requests whose wait is over first. Returns whether there may be more jobs."""
-        # A reply keeps its place until the caller has stored it: whoever kills the run loses no more than those places.
+        # A reply keeps its place until the caller has stored it: a kill of the run loses no more than those places.
         while self.error is None and self.pace.has_room(self.num_running + len(self.finished)):
             now = time.monotonic()
             if now < self.pace.resume_at:

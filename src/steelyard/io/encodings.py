@@ -28,7 +28,7 @@ _LEAST_RATIO_OF_ZEROS = 8
 _LONGEST_ACCENTS = 2
 _LEAST_SHARE = 0.1
 _HIGH_CODES = 128
-"""The bytes above ASCII, of which each is a character in an encoding of single bytes."""
+"""The bytes above ASCII, each of them a character in an encoding of single bytes."""
 _MOST_CHANCE = 8
 """In another encoding some characters, at most this many for each other byte, look like UTF-8."""
 

@@ -1,4 +1,4 @@
-"""Rows of one prompt joined into a case on disk: memory holds one prompt, whatever the order of the rows."""
+"""Rows of one prompt joined into a case on disk: memory holds one prompt, for any order of the rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

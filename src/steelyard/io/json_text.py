@@ -70,7 +70,7 @@ def _with_commas(text: str) -> str:
 
 
 class _Defect(NamedTuple):
-    """What is wrong in a text, the byte where it is, and what is allowed there."""
+    """The fault in a text, the byte where it is, and what is allowed there."""
 
     problem: str
     position: int = 0

@@ -1,4 +1,4 @@
-"""How many requests a server gets at a time: more while it bears them, fewer when it refuses, none in a pause.
+"""Number of requests that a server gets at a time: more while it bears them, fewer when it refuses, none in a pause.
 
 `RequestPace` increases the number by addition and decreases it by multiplication, as TCP does. Nothing here waits or
 reads a clock: every rule is a function of outcomes and times.
@@ -93,7 +93,7 @@ class RequestPace:
 
 
 class ServerWaits(NamedTuple):
-    """What a server asks for: seconds before this request is sent again, and before any other is sent."""
+    """Pauses that a server wants: seconds before this request is sent again, and before any other is sent."""
 
     retry_after: float = 0.0
     pause: float = 0.0

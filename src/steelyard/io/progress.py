@@ -86,7 +86,7 @@ def observed(observer: Observer) -> Iterator[None]:
 
 
 _wordings: list[Wording] = []
-"""How the interface in use words remedies."""
+"""Wording of remedies by the interface in use."""
 
 
 @contextmanager

@@ -32,7 +32,7 @@ _MOST_TASKS = 20
 
 
 UnfinishedState = Literal["running", "interrupted", "failed", "waiting"]
-"""How a run without a record stands; ``waiting``: for the results of batch files, or for people."""
+"""State of a run without a record; ``waiting``: for the results of batch files, or for people."""
 
 
 class TaskProgress(Record, frozen=True, kw_only=True):

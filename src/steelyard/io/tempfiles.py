@@ -20,7 +20,7 @@ from steelyard.core.errors import FileError, OutputError
 from steelyard.io.progress import bar, log
 
 SECONDS_TO_WAIT = 10.0
-"""How long a named pipe may have no writer."""
+"""Time for which a named pipe may have no writer."""
 BYTES_LEFT_FREE = 256 * 2**20
 """The disk space that a copy leaves to others."""
 _SECONDS_BETWEEN_POLLS = 0.1

@@ -1,7 +1,7 @@
 """Text for a terminal: control characters made visible, lines broken to a width in cells, and styled lines.
 
 No text can act on the terminal, and a line is as wide as it looks. A line of a page is a tuple of spans, each with its
-style; whoever prints it chooses the colours.
+style; the printer chooses the colours.
 """
 
 import re

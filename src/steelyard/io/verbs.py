@@ -97,7 +97,7 @@ class SettingOption(NamedTuple):
 
     @property
     def is_negative(self) -> bool:
-        """Whether the option turns off a setting that is on by default."""
+        """True for an option that turns off a setting that is on by default."""
         return (self.word or "").startswith("no_")
 
 
@@ -141,7 +141,7 @@ BATCH_OPTIONS = (
     Option("release_batch", "Ask the requests of this batch file (or: all) again."),
     Option("any_batch_model", "Read results under another model's name."),
 )
-"""How a verb that asks models uses batch files."""
+"""Use of batch files by a verb that asks models."""
 ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME, or evidence=aligned; repeat.")
 MODEL = Option("model", "A trained model's folder, or a kind: steelyard list models.", complete="models")
 MODEL_SETTINGS = settings(
@@ -151,7 +151,7 @@ MODEL_SETTINGS = settings(
     table="model.",
     config=("steelyard.plugins.models.classifier", "Config"),
 )
-"""How a scored model reads text, under the names that training has for it."""
+"""Settings by which a scored model reads text, under the names that training has for it."""
 SERVER_SETTINGS = tuple(
     SettingOption(f"chat.{name}", word, config=("steelyard.plugins.chats.openai_compatible", "Config"), panel="Server")
     for name, word in (("base_url", "base_url"), ("model", "chat_model"), ("secret", "api_key_variable"))

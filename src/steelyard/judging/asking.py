@@ -1,6 +1,6 @@
 """Ask language models through a ledger: every question once, replies stored as they arrive, futile runs ended early.
 
-`ask_requests` serves whoever has questions for a chat: the judges of a panel, and the models that write responses.
+`ask_requests` serves all that have questions for a chat: the judges of a panel, and the models that write responses.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ from steelyard.judging.verdicts import combine_repeats, panel_answer
 
 _FIRST_FAILURES, _NO_REPLIES = FirstFailures(), CutReplies()
 _BLOCK = 1000
-"""Comparisons, at least, of which two stand for all in the search for the first one without a reply."""
+"""Least number of comparisons where two stand for all in the search for the first one without a reply."""
 
 
 class PricedChat(NamedTuple):
@@ -292,7 +292,7 @@ class _ReplyStore:
         Too many cut replies, or replies without a cost under a ceiling of cost, end the sending.
         """
         is_failed = reply.failure == "failed"
-        # Whoever goes on without what fails again is not stopped by it.
+        # A run that goes on without what fails again is not stopped by it.
         if is_failed and self.first_failures.counts(reply):
             self.num_first_failed += not self.ledger.has_failed(reply.request)
         self.ledger.add(reply)

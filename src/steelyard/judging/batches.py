@@ -40,13 +40,13 @@ from steelyard.judging.panel import JudgePanel
 from steelyard.judging.token_use import Ceilings
 
 _DATE = re.compile(r"[-:@_](\d{3,8}|\d{4}-\d\d-\d\d)")
-"""What services add to a model's name: 0613, 20241022, 2024-07-18."""
+"""Suffixes that services add to a model's name: 0613, 20241022, 2024-07-18."""
 _decoder = msgspec.json.Decoder(RequestResult)
 _NO_REPLIES = CutReplies()
 
 
 class BatchPlan(NamedTuple):
-    """How a call uses batch files.
+    """Use of batch files by a call.
 
     ``release`` names a batch whose requests end their wait, or is `ALL_BATCHES`. ``any_model`` accepts results under
     the name of another model. ``allow_failed`` leaves out the requests that failed in a batch, in place of the next one

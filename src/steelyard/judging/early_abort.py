@@ -31,7 +31,7 @@ _PARAMETERS = {
     "logprobs": "set the judge's form to another one than first_token",
     "seed": "set send_seed of the model to false, or set another seed",
 }
-"""What changes each parameter of a request."""
+"""The setting behind each parameter of a request."""
 
 
 class RequestCounts(NamedTuple):
@@ -75,7 +75,7 @@ def change_of_request(failure: str) -> str:
 
 
 class FirstFailures(NamedTuple):
-    """How many first requests to a chat may fail, where none is answered, before the run ends; null for any number.
+    """Number of first requests to a chat that may fail, where none is answered, before the run ends; null for any.
 
     ``remedy`` finishes the run nevertheless. ``has_answers``: the chat answered earlier requests with these settings,
     so that refusals are about texts, and do not count.
@@ -113,7 +113,7 @@ def _message(failure: str) -> str:
 
 
 class CutReplies(NamedTuple):
-    """How many of the replies were cut off, and how many of those at the limit of the server itself."""
+    """Numbers of replies that were cut off, and of those at the limit of the server itself."""
 
     num_answered: int = 0
     num_cut: int = 0

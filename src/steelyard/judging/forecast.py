@@ -1,4 +1,4 @@
-"""What a run of requests will take before anything is sent: tokens in and out, money and hours, by model.
+"""Forecast of a run of requests before anything is sent: tokens in and out, money and hours, by model.
 
 Prompt tokens are those of a tokenizer, or characters by script at rates that the server's own counts scale as soon as
 some replies are known. Replies are as long as those known so far, and before the first one as long as they may be.
@@ -31,7 +31,7 @@ _GROUP_OF_SCRIPT: Mapping[str, str] = {
     **dict.fromkeys(_INDIC, "Indic"),
 }
 _TOKENS_OF_A_MESSAGE, _TOKENS_OF_A_REQUEST = 4.0, 3.0
-"""What chat templates add: turn markers and the role of each message, and the beginning of the reply."""
+"""Tokens that chat templates add: turn markers and the role of each message, and the beginning of the reply."""
 
 CountTokens = Callable[[Sequence[Message]], float]
 """Returns the tokens of a request's messages."""
@@ -82,12 +82,12 @@ class TokensSoFar:
 
     @property
     def reply_from(self) -> str:
-        """What the length of replies is expected from."""
+        """The evidence for the expected length of replies."""
         return f"{self.num_replies} replies" if self.num_replies else "their limit"
 
 
 class Forecast(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What one model is going to be asked, beyond what it has answered already: equal requests once.
+    """Requests to one model, beyond those it has answered already: equal requests once.
 
     ``num_repeated`` requests are equal to one of the others.
     ``shared_tokens`` of the prompts begin like an earlier request: a server with a cache need not compute them.
@@ -112,7 +112,7 @@ class Forecast(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class JudgeForecast(NamedTuple):
-    """What a run would ask: cases in all, those with comparisons, why the others have none, and each model's requests.
+    """Requests of a run: cases in all, those with comparisons, why the others have none, and each model's requests.
 
     ``left_out`` has the number of cases for each reason.
     """

@@ -17,15 +17,15 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""What other notations than JSON allow: texts that end before a sign of JSON alone, bare words, comments, and a comma
+"""Notations beside JSON: texts that end before a sign of JSON alone, bare words, comments, and a comma
 at the end of a list."""
 _ESCAPED = {"\\'": "'", '"': '\\"', "\\": ""}
 _WORDS = {"None": "null", "True": "true", "False": "false", "null": "null", "true": "true", "false": "false"}
 _WORK_PER_CHARACTER = 20
-"""The decoder's work for each character of a reply, beyond which JSON is no longer sought: it bounds the time."""
+"""The decoder's work for each character of a reply, beyond which the search for JSON ends: it bounds the time."""
 _DEEPEST = 50
 _CUT = "\ue001"
-"""The end of a text that was cut off (private use): such a text is no label."""
+"""The end of a text that was cut off (private use): such a text never is a label."""
 
 
 class JsonBlock(NamedTuple):

@@ -67,7 +67,7 @@ class PeopleAgreement(Record, frozen=True, kw_only=True):
 
 
 class JudgeCard(Record, frozen=True, kw_only=True):
-    """What a judge is worth, and how it errs.
+    """The worth of a judge, and its errors.
 
     ``num_unlabelled``: pairs with people's label on which the judge has no verdict. ``first_preferred``: the share of
     its strict verdicts for the response shown first. ``longer_preferred``: for the longer response, on pairs that the

@@ -1,4 +1,4 @@
-"""What a judging asks, before anything is sent: the comparisons of a case file, as a function of it and of settings.
+"""Questions of a judging, before anything is sent: the comparisons of a case file, as a function of it and of settings.
 
 Nothing here sends, writes or remembers: a run that continues plans the same, and so does a forecast.
 """
@@ -27,7 +27,7 @@ class Config(PanelConfig, frozen=True):
     """The questions, and the judges that answer them. A combined judgment has the single replies in its meta."""
 
     task: JudgeTask = "pairs"
-    """What a request compares: pairs, triples, best (of up to four) or ratings. The setting triples says which."""
+    """Content of a request: pairs, triples, best (of up to four) or ratings. The setting triples says which."""
     pairs: PairChoice = "all"
     """Of the task pairs: all, random, unsure or disputed. Random ones are num_pairs a prompt, unsure ones by scores
     or a judge, disputed ones by two judges."""
@@ -49,7 +49,7 @@ class Config(PanelConfig, frozen=True):
     prime: bool = True
     """Await the first reply with each of the first beginnings before sending more: only then caches have it."""
     repeats: Positive = 1
-    """How often each question is sent. The verdict is that of most repeats."""
+    """Number of times that each question is sent. The verdict is that of most repeats."""
     num_resamples: Positive = 1000
     """The number of bootstrap resamples of prompts."""
     seed: int = 0

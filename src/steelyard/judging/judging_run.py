@@ -23,7 +23,7 @@ from steelyard.judging.token_use import Ceilings, TokenUse
 
 
 class SendingRules(NamedTuple):
-    """How requests leave, and when they end early.
+    """Sending of requests, and conditions for an early end.
 
     ``batches`` writes them to batch files, in place of sending them; ``release_batch`` names a batch whose requests are
     free again. At one of the ``ceilings`` no further request is sent. ``allow_failed`` finishes without the replies of
@@ -65,7 +65,7 @@ def sending_rules(
 
 
 class QuestionOutcome(NamedTuple):
-    """What became of the questions: cases by the reason for having none (null for those compared), counts, tokens."""
+    """Outcome of the questions: cases by the reason for having none (null for those compared), counts, tokens."""
 
     reasons: Counter[str | None]
     counts: dict[str, RequestCounts]

@@ -127,7 +127,7 @@ def in_prefix_order(prompts: Iterable[PromptRequests], *, distance: int) -> Send
 
 
 class SlotOrder:
-    """Requests in the order in which they are sent; whoever iterates says which of them are `done`.
+    """Requests in the order in which they are sent; the caller says which of them are `done`.
 
     A slot that becomes free gets the next request of the prompt that it has answered, in the order of their texts: it
     begins as the one before for as long as any does. Where none is left it gets another prompt, and towards the end,

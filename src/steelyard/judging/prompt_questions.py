@@ -27,7 +27,7 @@ Questions = Callable[[], Iterable[Question]]
 
 
 class PromptsPreview(NamedTuple):
-    """What the verb would do, with the first rows of each rule: nothing was written, and no chat was asked.
+    """Preview of the verb, with the first rows of each rule: nothing was written, and no chat was asked.
 
     ``forecasts`` are what the chats would be asked: the one that screens for harm, then the one that classifies.
     """

@@ -21,7 +21,7 @@ from steelyard.prompts.taxonomy import Tiers
 
 
 class PromptRun(NamedTuple):
-    """What `prompts` and its preview work with: the file, its categories, references and language models.
+    """Inputs of `prompts` and its preview: the file, its categories, references and language models.
 
     ``which`` prompts get a category by a model. Null ``workers`` are as many processes as the file is worth.
     """

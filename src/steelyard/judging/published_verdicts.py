@@ -129,7 +129,7 @@ def _outside(text: str, start: str, end: str) -> str | None:
 _SECTION = re.compile(
     r"\[the (?:begin|end) of [a-z ]{1,40}\]|</?answer>|```|\\[\])]|<\|[a-z_]{1,20}\|>|</s>", re.IGNORECASE
 )
-"""What may follow a verdict: the ends of sections, of formulas, and of the text as templates mark it."""
+"""Texts that may follow a verdict: the ends of sections, of formulas, and of the text as templates mark it."""
 _LABEL = re.compile(r"(?<![A-Za-z0-9])([A-D]|[1-4])(?![A-Za-z0-9])")
 
 

@@ -54,7 +54,7 @@ _BRACKETS = re.compile(r"\[\[([^\[\]\n]*)\]\]")
 _RANKING = re.compile(r"\[\[\s*([^\[\]\s](?:[^\[\]\n]*[^\[\]\s])?)\s*\]\]")
 _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
 _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
-"""What stands for a JSON object while its text is read: its value between private-use characters."""
+"""Placeholder of a JSON object while its text is read: its value between private-use characters."""
 _DECORATION = re.compile(r"[*_`#~]+")
 _TIERS = re.compile("[>=]")
 _AROUND_LABEL = " \"'“”‘’«»「」『』()[].。*_`"
@@ -73,7 +73,7 @@ class ParsedReply(NamedTuple):
 
 
 class VerdictOrigin(NamedTuple):
-    """What tells the judge's own verdict from one that a response wrote.
+    """Marks that tell the judge's own verdict from one that a response wrote.
 
     ``code`` is the word of the request that its verdicts hold, which no response can know; null where the prompt asks
     for none. ``is_contested``: a response that was shown holds a verdict in the form of the request.

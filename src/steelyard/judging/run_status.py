@@ -1,4 +1,4 @@
-"""How far a run that asks models has come: what is done and failing, its cost so far and to come, and its end.
+"""Progress of a run that asks models: what is done and failing, its cost so far and to come, and its end.
 
 It reads the state that the running process writes about once a second; the ledger, which belongs to its writer, only
 where no process runs.
@@ -51,7 +51,7 @@ class RunStatus(Record, frozen=True, kw_only=True):
 
 
 class JudgeStatus(NamedTuple):
-    """How far the run in a folder has come."""
+    """Progress of the run in a folder."""
 
     status: RunStatus
     kind: Literal["status"] = "status"

@@ -35,7 +35,7 @@ from steelyard.responses.plan import (
 )
 
 SampleOutcome = Literal["response", "refused", "cut off", "empty", "failed"]
-"""What became of a planned response; a refusal or a text that was cut off may still be kept as one."""
+"""Outcome of a planned response; a refusal or a text that was cut off may still be kept as one."""
 SAMPLES = "samples"
 """The key in a response's meta of the samples that have its text."""
 _ENDS = {None: "stop", "cut off": "length", "refused": "refusal"}
@@ -43,7 +43,7 @@ SHORTER = Advice("set max_tokens of the plan or the model to more, or say ", Rem
 
 
 class KeepRules(NamedTuple):
-    """Whether refusals and texts that reached the token limit become responses; their meta says which they are."""
+    """Keep refusals and texts that reached the token limit as responses; their meta says which they are."""
 
     refused: bool
     cut_off: bool
@@ -70,7 +70,7 @@ class SampledText(Record, frozen=True, kw_only=True):
 
 
 class SampleResult(NamedTuple):
-    """What became of one planned response. ``text`` is null where there is none, ``messages`` of one turn too.
+    """Outcome of one planned response. ``text`` is null where there is none, ``messages`` of one turn too.
 
     ``num_characters`` is the length of the text, 0 without one; ``is_repeated``: another response has the same text.
     """

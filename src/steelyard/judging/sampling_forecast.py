@@ -41,7 +41,7 @@ class ModelForecast(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class SamplingForecast(NamedTuple):
-    """What a run of ``sample`` would ask, by model: the result of a dry run. ``num_prompts`` counts the cases."""
+    """Requests of a run of ``sample`` by model: the result of a dry run. ``num_prompts`` counts the cases."""
 
     num_prompts: int
     models: dict[str, ModelForecast]

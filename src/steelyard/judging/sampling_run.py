@@ -28,7 +28,7 @@ MANIFEST_FILE = "manifest.jsonl"
 
 
 class Config(BaseConfig, frozen=True):
-    """How replies become responses. The models, their number and their settings are the plan's."""
+    """Settings by which replies become responses. The models, their number and their settings are the plan's."""
 
     refused: Literal["keep", "drop"] = "keep"
     """Keep refusals as responses, marked in their meta, or drop them; both are counted. None becomes a prompt."""

@@ -22,7 +22,7 @@ class LengthQuantiles(Record, frozen=True, kw_only=True):
 
 
 class ResponseCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What became of the ``num_planned`` samples of one model that the cases did not have.
+    """Outcomes of the ``num_planned`` samples of one model that the cases did not have.
 
     ``num_responses`` became responses, ``num_repeated`` of these with the text of another response; kept refusals and
     texts that were cut off are among them. ``refused``, ``cut_off``, ``empty`` and ``failed`` count samples by outcome,

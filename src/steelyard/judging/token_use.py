@@ -66,7 +66,7 @@ class Ceilings(NamedTuple):
 
 
 class Budget:
-    """What one call has spent, over all of its models; ``cost``: what the replies of earlier calls cost."""
+    """The spending of one call, over all of its models; ``cost``: the price of the replies of earlier calls."""
 
     def __init__(self, ceilings: Ceilings, cost: float = 0.0) -> None:
         self.ceilings = ceilings

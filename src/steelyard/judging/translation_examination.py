@@ -28,7 +28,7 @@ _decoder = msgspec.json.Decoder(Case)
 
 
 class BenchCheck(Protocol):
-    """What reads all pairs of a bench before it finds damage in any."""
+    """Checks that read all pairs of a bench before they find damage in any."""
 
     def findings(self, number: int, source: Case, target: Case) -> Iterable[DamageFinding]:
         """Return the faults of the pair that was read as this one, from 0."""

@@ -1,4 +1,4 @@
-"""What a run of `translate` did: items, requests and damage by language, and what is left for people."""
+"""Summary of a run of `translate`: items, requests and damage by language, and what is left for people."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -88,7 +88,7 @@ def check_languages(source: str, targets: Sequence[str]) -> None:
 
 
 class Translation(NamedTuple):
-    """What is translated by whom: the languages, the limits of a request, and the subsets with responses of code.
+    """A translator and its work: the languages, the limits of a request, and the subsets with responses of code.
 
     ``present`` are the items, by prompt and identity of the language, that are translated already.
     """
@@ -104,7 +104,7 @@ class Translation(NamedTuple):
 
     @property
     def is_engine(self) -> bool:
-        """Whether the translator reads texts alone, and no instructions."""
+        """True for a translator that reads texts alone, and no instructions."""
         return isinstance(self.model.chat, TranslationEngine)
 
     def jobs(self, case: Case) -> Iterator[tuple[str, tuple[ItemText, ...], TranslationRules]]:

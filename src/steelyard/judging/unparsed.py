@@ -38,7 +38,7 @@ def unparsed_replies(
         num_questions = len(requests) // member.repeats
         for number, request in enumerate(requests):
             reply = ledger.reply(request.id)
-            # The answer from this reply alone, whatever the other orders of presentation gave.
+            # The answer from this reply alone, without the other orders of presentation.
             answer = member.judge.read(comparison, [reply] * num_questions)
             reading = _missing(answer, number % num_questions)
             if reading is not None:

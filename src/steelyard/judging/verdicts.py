@@ -48,7 +48,7 @@ def weigh_orders(
 ) -> PairVerdict:
     """Combine the orders by the probabilities of the outcomes in each: that with the highest product is the verdict.
 
-    A preference for a place that multiplies its odds, in whatever order, cancels in the product, as in the mean of the
+    A preference for a place that multiplies its odds, in any order, cancels in the product, as in the mean of the
     log-odds. Equal products are a tie. One unparsed reply gives no verdict; the mark of `combine_orders` stays.
     """
     combined = combine_orders(left, right, showings)
@@ -108,7 +108,7 @@ def shares_won(names: Iterable[str], verdicts: Iterable[PairVerdict]) -> WonShar
 def first_place_preference(verdicts: Iterable[PairVerdict]) -> tuple[int, int]:
     """Count strict verdicts for the response shown first, and all strict ones, over every order of the pairs.
 
-    Where every pair was shown in both orders, a judge without position bias is at one half, whatever the answers.
+    Where every pair was shown in both orders, a judge without position bias is at one half for any answers.
     """
     num_first = num_strict = 0
     for verdict in verdicts:
@@ -177,7 +177,7 @@ def _mean_rating(ratings: Sequence[ResponseRating]) -> ResponseRating:
 
 
 class VerdictCounts(Record, frozen=True, kw_only=True):
-    """What one judge said: pairs by outcome, and ``ratings`` counts the numbers given, by number.
+    """Verdicts of one judge: pairs by outcome, and ``ratings`` counts the numbers given, by number.
 
     Responses without a number are among the outcomes, under their reason.
     """

@@ -18,7 +18,7 @@ _NO_LIMIT = 10**9
 # Beginnings of other answers, of several kinds: a tokenizer may merge some of them with the preceding text.
 _PROBE_STARTS = ("a", "Z", "7", ".", '"', "好", "ב", "\ue000")
 _REPLACEMENT = "\ufffd"
-"""The replacement character, which a decoder writes for bytes that are no whole character."""
+"""The replacement character, which a decoder writes for the bytes of a broken character."""
 _LONGEST_CHARACTER = 16
 """The most tokens that are joined: a text may itself hold replacement characters, one after another."""
 
@@ -131,12 +131,12 @@ class ShownAnswer(NamedTuple):
 
     @property
     def begins_with_bos(self) -> bool:
-        """Whether the first token is the tokenizer's BOS token."""
+        """True where the first token is the tokenizer's BOS token."""
         return bool(self.pieces) and self.pieces[0].is_special and self.pieces[0].text == self.bos
 
     @property
     def ends_with_eos(self) -> bool:
-        """Whether the last token that is not cut is the tokenizer's EOS token."""
+        """True where the last token that is not cut is the tokenizer's EOS token."""
         last = self._last
         return last is not None and last.is_special and last.text == self.eos
 

@@ -29,7 +29,7 @@ _STRIPPED_END = "{% endset %}{{ conversation_text.rstrip() }}"
 
 
 class Rendering(Config, frozen=True):
-    """How text becomes tokens: stored with the model, and equal in training, evaluation and serving.
+    """Protocol by which text becomes tokens: stored with the model, and equal in training, evaluation and serving.
 
     ``special_tokens``: ``template`` adds nothing to the template's text; ``tokenizer`` adds the tokenizer's marks, for
     templates that write no BOS token. ``max_length`` is in tokens.
@@ -38,9 +38,9 @@ class Rendering(Config, frozen=True):
     template: str
     """The chat template as Jinja text."""
     special_tokens: Literal["template", "tokenizer"] = "template"
-    """Who writes special tokens: the template alone, or the tokenizer around its text."""
+    """Source of special tokens: the template alone, or the tokenizer around its text."""
     strip: bool = True
-    """Whether white space at the end of the text is removed."""
+    """Remove white space at the end of the text."""
     max_length: int = 2048
     """The limit of a text in tokens."""
     over_length: OverLength = "unscored"
@@ -50,7 +50,7 @@ class Rendering(Config, frozen=True):
 
     @property
     def cuts(self) -> bool:
-        """Whether a longer conversation is cut, rather than left unscored."""
+        """Cut a longer conversation, rather than leave it unscored."""
         return self.over_length in ("left", "right")
 
     @property
@@ -71,7 +71,7 @@ class Encoded(NamedTuple):
 
     @property
     def is_over_length(self) -> bool:
-        """Whether the conversation is longer than the limit."""
+        """True for a conversation over the limit."""
         return len(self.ids) < self.length
 
 

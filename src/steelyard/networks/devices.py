@@ -1,6 +1,6 @@
 """Where networks run: the device, the processes that share one network, memory, and arithmetic in bfloat16.
 
-A `World` is passed to whatever needs it. `LOCAL` is the world of one process, in which every exchange returns the value
+A `World` is passed to all that need it. `LOCAL` is the world of one process, in which every exchange returns the value
 of this process. `steelyard.training.distributed.process_group` makes larger ones.
 """
 
@@ -41,12 +41,12 @@ class World(NamedTuple):
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and messages."""
+        """True for the process that writes files and messages."""
         return self.rank == 0
 
     @property
     def is_alone(self) -> bool:
-        """Whether this is the only process."""
+        """True for the only process."""
         return self.size == 1
 
     def all_sum(self, values: Sequence[float]) -> list[float]:
@@ -76,7 +76,7 @@ class World(NamedTuple):
     def _all_reduce(self, values: Sequence[float], dtype: torch.dtype, operation: Any) -> list[Any]:
         if self.is_alone:
             return list(values)
-        # On the CPU, hence through gloo: float64 sums, whatever the device of the network.
+        # On the CPU, hence through gloo: float64 sums for any device of the network.
         tensor = torch.tensor(values, dtype=dtype)
         dist.all_reduce(tensor, operation)
         return tensor.tolist()

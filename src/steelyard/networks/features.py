@@ -137,7 +137,7 @@ class FeatureStore:
 
     @cached_property
     def rendering(self) -> Rendering:
-        """How a text becomes tokens; ``plain`` where the tokenizer has no template, since none was trained with."""
+        """From a text to tokens; ``plain`` where the tokenizer has no template, since none was trained with."""
         return choose_rendering(
             self.tokenizer,
             self.reading.chat_template or (None if self.tokenizer.chat_template else "plain"),

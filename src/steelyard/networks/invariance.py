@@ -29,7 +29,7 @@ _SETTINGS_OF_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
 class Arithmetic(NamedTuple):
-    """How a pass is computed, and with which numbers of rows.
+    """Computation of a pass, and its numbers of rows.
 
     ``fast``: bits may differ with the pack and, on a GPU, from run to run. ``repeatable``: one pack, one result.
     ``invariant``: the bits of a reward depend on its row alone; products have ``least_rows`` rows or more, and a
@@ -43,7 +43,7 @@ class Arithmetic(NamedTuple):
 
     @property
     def is_invariant(self) -> bool:
-        """Whether the bits of a reward depend on its row alone."""
+        """True where the bits of a reward depend on its row alone."""
         return self.kind == "invariant"
 
     def num_rows(self, number: int) -> int:

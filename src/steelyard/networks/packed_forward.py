@@ -101,7 +101,7 @@ def packed_rewards(
     read = hidden if is_pruned else hidden[layout.last]
     if device.type == "cpu" or not arithmetic.is_invariant:  # a GPU adds rows up by kernels that their number chooses
         read = read[:num_answers]
-    # In bfloat16 unequal rewards tie: the head computes in its own type, float32, whatever surrounds it.
+    # In bfloat16 unequal rewards tie: the head computes in its own type, float32, inside any network.
     with torch.autocast(device.type, enabled=False):
         return head(read.to(head.weight.dtype))[:num_answers, 0]
 

@@ -33,7 +33,7 @@ _TOKENIZER_NAME = re.compile(f"(?:{_NAME_PART}/)?{_NAME_PART}")
 _TOKENIZER_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab", "*.spm"]
 
 _MISSING_LIBRARY = re.compile(r"requires the ([\w-]+) library")
-"""How transformers names a package that a model or a tokenizer needs."""
+"""The form in which transformers names a package that a model or a tokenizer needs."""
 
 
 @contextmanager

@@ -178,7 +178,7 @@ class HeadedModel:
 
     @property
     def over_length(self) -> OverLength:
-        """What happens to longer answers."""
+        """Treatment of longer answers."""
         return self.rendering.over_length
 
     def encode(self, case: Case) -> list[EncodedAnswer]:

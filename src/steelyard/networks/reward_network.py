@@ -40,7 +40,7 @@ class RewardHead(nn.Linear):
 
 
 class RewardNetwork(nn.Module):
-    """A Hugging Face sequence classifier with one label: the same reward in every batch, whatever pads it.
+    """A Hugging Face sequence classifier with one label: the same reward in every batch, with any padding.
 
     ``tie`` is the learned parameter of a loss, such as that of ties; no reward depends on it. ``is_packable``: rows may
     share a pass with others where rewards must keep their bits.
@@ -86,7 +86,7 @@ class RewardNetwork(nn.Module):
         # argmax returns the first of equal values: in the flipped row, the last attended token.
         last = attended.shape[1] - 1 - attended.flip(1).int().argmax(1)
         pooled = hidden[torch.arange(len(ids), device=ids.device), last]
-        # In bfloat16 unequal rewards tie: the head computes in its own type, float32, whatever surrounds it.
+        # In bfloat16 unequal rewards tie: the head computes in its own type, float32, inside any network.
         with torch.autocast(ids.device.type, enabled=False):
             return self.head(pooled.to(self.head.weight.dtype))[:, 0]
 

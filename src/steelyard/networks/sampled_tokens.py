@@ -1,4 +1,4 @@
-"""Sample the tokens of replies so that each text depends on its prompt and its seed alone, whatever the batch.
+"""Sample the tokens of replies so that each text depends on its prompt and its seed alone, in every batch.
 
 Noise: each step of a row adds Gumbel noise from the row's own seed to the logits, and takes the largest (equal to
 sampling from their softmax). Arithmetic: a batch moves the last digits of the logits. Where these could decide, that is

@@ -65,7 +65,7 @@ class RewardCache(Protocol):
 class Scorer:
     """Compute rewards with one network: one pass with its graph, or many passes within the limits without one.
 
-    ``invariant``: the bits of a reward are the same with whatever it is computed. Where the rows of a pass affect each
+    ``invariant``: the bits of a reward are the same in every pass. Where the rows of a pass affect each
     other (padding, experts, a policy) each row is then a pass by itself; many processes are not invariant.
     ``deterministic``: a pass gives the same bits twice, gradients too, where a GPU would otherwise take a faster
     kernel. ``is_autocast`` computes in bfloat16 with float32 weights, as in training; weights stored in bfloat16 need
@@ -123,7 +123,7 @@ class Scorer:
 
     @property
     def is_packed(self) -> bool:
-        """Whether the shared tokens of a prompt are computed once for all its answers."""
+        """Compute the shared tokens of a prompt once for all its answers."""
         return self.layout_reason is None
 
     @property
@@ -138,7 +138,7 @@ class Scorer:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """How a pass is computed. An invariant scorer tries its device's products once, when it first needs them."""
+        """Computation of a pass. An invariant scorer tries its device's products once, when it first needs them."""
         if not self.invariant:
             return REPEATABLE if self.deterministic else FAST
         if not self.is_packed:

@@ -28,7 +28,7 @@ class DecoderConfig(Config, frozen=True):
     chat_template: str | None = None
     """The chat template: a built-in name or a Jinja file. Default: the model's own."""
     strip: bool = False
-    """Whether white space at the end of the text is removed."""
+    """Remove white space at the end of the text."""
     max_length: Positive = 2048
     """The limit of a text in tokens."""
     over_length: OverLength = "unscored"
@@ -42,7 +42,7 @@ class DecoderConfig(Config, frozen=True):
     padding: Literal["left", "right"] = "right"
     """With invariant=false, the side on which rows are padded."""
     invariant: bool = True
-    """Whether no bit of a score depends on the other answers of a pass: each answer is then a pass by itself."""
+    """Let no bit of a score depend on the other answers of a pass: each answer is then a pass by itself."""
 
 
 def decoder_rendering(config: DecoderConfig, tokenizer: Any, *, template: str | None = None) -> Rendering:
@@ -72,7 +72,7 @@ class FeatureSettings(Config, frozen=True):
     layers: tuple[int, ...] = ()
     """The layers whose states are features, from 1. Default: five, from a third of the depth on."""
     poolings: tuple[Pooling, ...] = ("last", "response", "all", "max")
-    """How the states of a text become one vector."""
+    """The way in which the states of a text become one vector."""
     chat_template: str | None = None
     """The chat template: a built-in name or a Jinja file. Default: the tokenizer's own."""
     max_length: Positive = 1024
@@ -103,7 +103,7 @@ class EncoderSettings(Config, frozen=True):
     path: str | None = None
     """The folder or hub name of a multilingual encoder. Default: no encoder, meanings are not compared."""
     prefix: str = ""
-    """What the encoder expects before a text; E5: "query: "."""
+    """Words that the encoder expects before a text; E5: "query: "."""
     pooling: Literal["mean", "first"] = "mean"
     """The vector of a text: the mean of the states of all tokens, or the state of the first one."""
     max_length: Positive = 512
@@ -164,7 +164,7 @@ class TargetScale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a policy's reward follows from its probabilities, in training and scoring alike."""
+    """Rule by which a policy's reward follows from its probabilities, in training and scoring alike."""
 
     beta: float
     is_reference_free: bool

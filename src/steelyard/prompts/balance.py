@@ -30,7 +30,7 @@ class WantedShares(NamedTuple):
 
     @property
     def are_given(self) -> bool:
-        """Whether any share is wanted."""
+        """True where any share is wanted."""
         return bool(self.category or self.language)
 
 

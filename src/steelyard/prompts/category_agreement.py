@@ -56,7 +56,7 @@ class CategoryCounts(Record, frozen=True, kw_only=True):
 
 
 class Confusion(Record, frozen=True, kw_only=True):
-    """How many prompts people put into one first-tier category and the model into another."""
+    """Number of prompts that people put into one first-tier category and the model into another."""
 
     people: str
     model: str

@@ -17,7 +17,7 @@ _SENTENCE = re.compile(r"[^.!?。！？…\n]+")
 HARM_CATEGORIES = (
     "cybercrime", "drugs", "fraud", "harassment", "hate", "self_harm", "sexual_crime", "theft", "violence", "weapons",
 )  # fmt: skip
-"""What a request may help with, by the table and by a language model."""
+"""Harm that a request may help with, by the table and by a language model."""
 _INSTRUCTIONS = """You screen prompts before people annotate them. Decide whether the prompt between the lines asks \
 for help with serious harm: {categories}, or other serious harm.
 

@@ -113,5 +113,5 @@ def _converter(direction: str) -> Any:
 
 
 def _num_converted(text: str, direction: str) -> int:
-    """Count the characters that a conversion replaces, whatever the length of their replacements."""
+    """Count the characters that a conversion replaces, with replacements of any length."""
     return (Counter(text) - Counter(_converter(direction).convert(text))).total()

@@ -37,7 +37,7 @@ class NearDuplicate(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """What is compared of a text: its shingles and their MinHash signature, which is null for a text without any."""
+    """Compared parts of a text: its shingles and their MinHash signature, which is null for a text without any."""
 
     shingles: Hashes
     signature: Hashes | None

@@ -27,7 +27,7 @@ ScreeningAction = Literal["drop", "mask", "count", "off"]
 
 
 class ScreeningConfig(BaseConfig, frozen=True):
-    """What is looked for in a prompt, and what happens where it is found."""
+    """Searches in a prompt, and the treatment of each find."""
 
     languages: Literal["missing", "all", "off"] = "missing"
     """Prompts whose language is identified: missing (those without one), all, off. With all, labels stay and
@@ -35,11 +35,11 @@ class ScreeningConfig(BaseConfig, frozen=True):
     min_probability: float = LIKELY
     """The probability from which an identified language is taken; below it a language is unknown."""
     unknown_language: Literal["keep", "drop"] = "keep"
-    """What happens to a prompt whose language is neither given nor identified."""
+    """Treatment of a prompt whose language is neither given nor identified."""
     only_languages: tuple[str, ...] = ()
     """Codes of languages that stay. Default: all."""
     private_data: dict[str, ScreeningAction] = msgspec.field(default_factory=dict)
-    """What happens to private data: drop (the prompt), mask, count or off. Kinds and rules without a setting drop."""
+    """Treatment of private data: drop (the prompt), mask, count or off. Kinds and rules without a setting drop."""
     harmful: Literal["drop", "count", "off"] = "count"
     """Prompts that ask for harm: drop, count or off. The rules find them, and the chat where there is one."""
     language_bound: Literal["drop", "count", "off"] = "off"
@@ -48,7 +48,7 @@ class ScreeningConfig(BaseConfig, frozen=True):
 
 
 class LanguageBound(NamedTuple):
-    """What of English a prompt depends on, and an excerpt that shows it."""
+    """Properties of English that a prompt depends on, and an excerpt that shows each."""
 
     reason: str
     excerpt: str
@@ -59,7 +59,7 @@ LanguageBoundFinder = Callable[[str, str | None], LanguageBound | None]
 
 
 class ScreenedPrompt(NamedTuple):
-    """What is known of one prompt. ``language`` is its ``label``, or the identified language where it has none.
+    """Facts about one prompt. ``language`` is its ``label``, or the identified language where it has none.
 
     ``identified`` and ``script`` are null where nothing was identified; ``private`` has the data of each turn. ``root``
     is the fingerprint of the first user turn, null where it is that of the whole prompt.
@@ -107,7 +107,7 @@ class BenchOverlap(Record, frozen=True, kw_only=True):
 
 
 class PromptsSummary(Record, frozen=True, kw_only=True):
-    """What was found, and the balance before and after. Numbers count prompts.
+    """Finds, and the balance before and after. Numbers count prompts.
 
     ``labels`` counts how prompts have their language: labelled, identified, unknown, and differing from the label.
     ``scripts`` counts the Chinese prompts by script. ``findings`` counts the prompts by rule and action, ``drops``
@@ -152,7 +152,7 @@ def screen_prompts(
 
 
 def without_private_data(prompt: Prompt, screened: ScreenedPrompt) -> str:
-    """Return the text of the prompt with all private data masked, whatever happens to it."""
+    """Return the text of the prompt with all private data masked, for any treatment of it."""
     turns = zip(prompt.messages, screened.private, strict=True)
     return "\n".join(mask_private_data(message.content, data) for message, data in turns)
 

@@ -57,7 +57,7 @@ class SelectionConfig(ScreeningConfig, frozen=True):
 
 
 class PromptReferences(NamedTuple):
-    """What prompts are compared with, by name: benches' first turns, and whether a model was trained on a prompt."""
+    """References for prompts, by name: benches' first turns, and whether a model was trained on a prompt."""
 
     benches: Mapping[str, ReferenceTexts]
     trained: Mapping[str, Callable[[Prompt], bool]]

@@ -125,7 +125,7 @@ _TIME_KEYS = ("time", "timestamp", "tstamp", "created_at")
 """The keys of a judgment's ``meta`` that hold its time: seconds since 1970, or an ISO 8601 text."""
 
 _LARGEST_SECONDS, _LARGEST_TIME = 1e11, 1e14
-"""Larger numbers are milliseconds; still larger ones are no times. The first is a second of the year 5138."""
+"""Larger numbers are milliseconds; still larger ones are not times. The first is a second of the year 5138."""
 
 _ISO_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))? ?(?:Z|([+-])(\d\d):?(\d\d)?)?", re.ASCII

@@ -53,7 +53,7 @@ class ResolveTotals:
 
     @property
     def has_judgments(self) -> bool:
-        """Whether any judgment counted."""
+        """True where any judgment counted."""
         return bool(self._conflicts.overall)
 
     def add(self, batch: BatchSums) -> None:

@@ -63,7 +63,7 @@ NO_SUMS = GroupedSums({}, {}, {}, {}, {}, {})
 
 
 class Conflicts(Record, frozen=True, kw_only=True):
-    """How far one group of judgments contradicts the ranking. A ratio is null where its denominator is 0.
+    """Contradictions of one group of judgments to the ranking. A ratio is null where its denominator is 0.
 
     ``ratio``: conflicting judgments among the readable ones; ``ratio_of_strict``: among the strict ones;
     ``ratio_mean_per_prompt``: the mean of the prompts' ratios; ``share_of_prompts``: prompts with a conflict;

@@ -84,7 +84,7 @@ class JudgeReliability(Record, frozen=True, kw_only=True):
 
     @property
     def stands_out(self) -> bool:
-        """Whether it agrees significantly less than the median of the others."""
+        """True for a judge that agrees significantly less than the median of the others."""
         below = self.below_median
         return below is not None and (below.value or 0) > 0 and self.p is not None and self.p < LEVEL
 

@@ -49,7 +49,7 @@ from steelyard.statistics.unit_bootstrap import (
 )
 
 MOST_PAIRS = 100
-"""How many pairs of judges are listed."""
+"""Number of pairs of judges that are listed."""
 
 
 class PairAgreement(Record, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from steelyard.statistics.agreement import count_labels, orient_labels, vote
 from steelyard.statistics.groups import UNCATEGORISED
 
 Aggregate = Literal["none", "majority"]
-"""How several verdicts on one pair of a graph are combined: not at all, or by a vote."""
+"""Combination of several verdicts on one pair of a graph: not at all, or by a vote."""
 
 LEFT, RIGHT, TIE, NONE = range(4)
 _CODES = {"left": LEFT, "right": RIGHT, "tie": TIE, "none": NONE}
@@ -49,7 +49,7 @@ class Only(Config, frozen=True):
 
     @property
     def admits_all(self) -> bool:
-        """Whether nothing is left out."""
+        """True where nothing is left out."""
         return not (self.kind or self.judge or self.batch or self.evidence)
 
     def admits(self, judgments: Sequence[Judgment]) -> list[bool]:

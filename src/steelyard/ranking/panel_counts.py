@@ -23,7 +23,7 @@ PANEL = column_slices(confusion=NUM_CELLS, verdicts=3, places=2)
 order shown (first, last)."""
 PANEL_WIDTH = PANEL["places"].stop
 MOST_CONTRADICTIONS = 5
-"""How many contradictions of one judge are listed."""
+"""Number of contradictions of one judge that are listed."""
 
 
 class Contradiction(Record, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class AgreementEntries(NamedTuple):
 
 
 class PanelCounts(NamedTuple):
-    """What one batch of cases adds: ("judge", name) and ("people", name) of `PANEL_WIDTH`, and more.
+    """Counts of one batch of cases: ("judge", name) and ("people", name) of `PANEL_WIDTH`, and more.
 
     Units are the positions of the cases in the batch.
     """

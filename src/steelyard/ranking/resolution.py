@@ -45,9 +45,9 @@ class Config(BaseConfig, frozen=True):
     aggregate: Literal["none", "majority", "dawid-skene"] = "none"
     """Each verdict counts (none), a majority of them with even votes as ties, or dawid-skene weighs the judges."""
     quality: bool = True
-    """Whether judges and authors are measured in the same pass; it costs up to a third of the speed."""
+    """Measure judges and authors in the same pass; it costs up to a third of the speed."""
     author_ties: Ties = "half"
-    """How ties count for the strength of authors."""
+    """Weight of ties for the strength of authors."""
     seed: int = 0
     """The seed of the resamples."""
 

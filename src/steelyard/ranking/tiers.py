@@ -102,7 +102,7 @@ def _peel_block(above: NDArray) -> NDArray[np.int32]:
     position = np.arange(width).astype(word)[:, None]
     bit = np.array([1 << index for index in range(width)], word)[:, None]
     for middle in range(width):
-        # Whoever `middle` beats is also beaten by all that beat `middle`; the product selects without a branch.
+        # A response that `middle` beats is also beaten by all that beat `middle`; the product selects without a branch.
         above |= (above >> middle & 1) * above[middle]
     below = np.zeros_like(above)
     for index in range(width):

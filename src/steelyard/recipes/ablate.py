@@ -61,7 +61,7 @@ class Ablation(Experiment, frozen=True, kw_only=True):
     supervisors: tuple[str, ...] = ()
     """Controls instead of the human reward model: kinds of model, or closest, which keeps the closest lengths."""
     equal_sizes: bool = False
-    """Whether each of the supervisors is a second control, which keeps as many verdicts as the human reward model."""
+    """Make each of the supervisors a second control, which keeps as many verdicts as the human reward model."""
     pair_rules: tuple[PairChoice, ...] = ()
     """Further rules for the pairs of the LLM's verdicts that the human reward model keeps: an arm each."""
     resolve: Meta = msgspec.field(default_factory=dict)

@@ -34,7 +34,7 @@ from steelyard.judging.sampling_plans import shipped_plans
 Accepts = Literal["file", "files", "name"]
 _NO_INPUTS = {"out", "config", "force", "workers", "engine", "builder", "chat", "prices", "tokenizer"}
 _BATCH_INPUTS = {"batch", "release_batch"}
-"""Parameters of the stages that ask through batch files: a recipe names their folder, which is no input."""
+"""Parameters of the stages that ask through batch files: a recipe names their folder, but not as an input."""
 _SEVERAL_FILES = {
     ("convert", "files"),
     ("describe", "cases"),

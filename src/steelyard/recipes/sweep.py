@@ -41,7 +41,7 @@ class Backbone(BaseConfig, frozen=True, kw_only=True):
     model: str
     """A folder relative to the file, or a name on the hub."""
     start: str = ""
-    """How the model was trained before, in a word: pretrained, instruct. Equal words are one line in the plot."""
+    """Earlier training of the model, in a word: pretrained, instruct. Equal words are one line in the plot."""
 
 
 class Sweep(Experiment, frozen=True, kw_only=True):

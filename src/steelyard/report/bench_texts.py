@@ -1,4 +1,4 @@
-"""What a benchmark says in its record, in the words of the page: what its headline is the mean of, and what it lacks.
+"""The statements of a benchmark's record in the words of the page: what its headline is the mean of, and what it lacks.
 
 A record has these texts in English, for the terminal and for later versions. The page shows them in both languages:
 ``templates/sections/bench_texts.toml`` has their words. The text of a benchmark from elsewhere is shown as it is.

@@ -42,7 +42,7 @@ class Rule(BaseConfig, frozen=True):
     only: Only = EVERYTHING
     """The judgments that count."""
     aggregate: Aggregate = "none"
-    """Whether the verdicts on a pair vote before conflicts are resolved."""
+    """Let the verdicts on a pair vote before conflicts are resolved."""
 
     def __str__(self) -> str:
         admitted = msgspec.structs.asdict(self.only)

@@ -34,7 +34,7 @@ from steelyard.report.page import Section
 from steelyard.statistics.intervals import Estimate
 
 MOST_ROWS = 20
-"""How many judges a table or figure shows; ``--json`` has all of them."""
+"""Number of judges that a table or figure shows; ``--json`` has all of them."""
 _MOST_NAMED, _EXAMPLES_A_JUDGE, _JUDGES_WITH_EXAMPLES = 3, 2, 3
 _NEUTRAL = 0.5
 

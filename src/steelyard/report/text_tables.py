@@ -1,6 +1,6 @@
 """Tables as text, for papers and pages of repositories: Markdown, and LaTeX with the packages booktabs and graphicx.
 
-Cells come from data: names of categories, models and people. Whatever signs they have, the Markdown stays a table and
+Cells come from data: names of categories, models and people. With any signs, the Markdown stays a table and
 the LaTeX compiles. Texts that are not Latin need XeLaTeX or LuaLaTeX with a font that has them (`ctex` for Chinese).
 """
 

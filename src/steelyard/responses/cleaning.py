@@ -29,13 +29,13 @@ class Config(BaseConfig, frozen=True):
     """Settings of cleaning. The table of rules is in the how-to; their names are keys of ``actions`` and ``limits``."""
 
     actions: dict[str, Action] = msgspec.field(default_factory=dict)
-    """What a rule does to a response: drop, mask (names_model alone), count (keep and count) or off."""
+    """Action of a rule on a response: drop, mask (names_model alone), count (keep and count) or off."""
     limits: dict[str, float] = msgspec.field(default_factory=dict)
     """The limit of a rule's figure, for every kind of prompt."""
     languages: Literal["identify", "scripts"] = "identify"
-    """Whether languages of one script are told apart (identify, needs the extra `multilingual`), or only scripts."""
+    """Distinction of languages of one script (identify, needs the extra `multilingual`), or only scripts."""
     length_spread: float = 2.0
-    """How far beyond the quartiles a length is unusual: this multiple of their distance, of the logarithm."""
+    """Distance beyond the quartiles of an unusual length: this multiple of their distance, of the logarithm."""
     fewest_lengths: Positive = 20
     """The number of responses that a category in a language needs for bounds of its own."""
     always_fine_from: Positive = 10
@@ -43,7 +43,7 @@ class Config(BaseConfig, frozen=True):
     always_fine_to: Positive = 3000
     """The number of characters up to which a response is never too long."""
     small_prompts: Literal["keep", "drop"] = "keep"
-    """What happens to a prompt with fewer than two responses left."""
+    """Treatment of a prompt with fewer than two responses left."""
 
 
 def check_settings(config: Config) -> None:

@@ -1,4 +1,4 @@
-"""What cleaning did: responses by rule, author and language, as sums over batches and as the summary of a run."""
+"""Summary of a cleaning: responses by rule, author and language, as sums over batches and as the summary of a run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ class CleanSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class CleanPreview(NamedTuple):
-    """What cleaning would do, with examples by rule: nothing is written."""
+    """Preview of a cleaning, with examples by rule: nothing is written."""
 
     summary: CleanSummary
     counts: Counts

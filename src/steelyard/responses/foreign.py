@@ -1,4 +1,4 @@
-"""How much of an answer is in another language than its prompt asks for: by script, and within a script by language.
+"""Share of an answer in another language than its prompt asks for: by script, and within a script by language.
 
 Scripts decide where they can. Between languages of one script a function that identifies languages decides, passage by
 passage. A prompt that names a language, or asks for a translation, may be answered in any.

@@ -2,7 +2,7 @@
 
 The words are a table of the package's data (`cleaning.toml`). A refusal counts near the beginning of a short answer.
 A name counts in a sentence that introduces its speaker, in the first person or as a greeting does: it is replaced by
-`MASK`, of one length whatever the name was, because a name tells annotators whose answer they judge.
+`MASK`, of one length for every name, because a name tells annotators whose answer they judge.
 """
 
 import re
@@ -17,7 +17,7 @@ MASK = "[name]"
 """The text in place of a masked name: not part of any language, equal for all names."""
 
 _BEGINNING = 160
-"""A refusal begins within so many characters."""
+"""Characters within which a refusal begins."""
 _WITHOUT_SPACES = {"zh", "ja"}
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:\.(?=\S)[^.!?。！？\n]*)*[.!?。！？\n]*")
 UNUSUAL_CASE = re.compile(

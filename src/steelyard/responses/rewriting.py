@@ -23,7 +23,7 @@ _MARK = "="
 
 
 class RewritePlan(Config, frozen=True):
-    """How the models of a plan write new prompts from those of the case file, instead of answering them."""
+    """Settings for models of a plan that write new prompts from those of the case file, instead of answering them."""
 
     ways: tuple[str, ...] = ()
     """The ways: rephrase, constrain, deepen, situate, vary. Default: all."""

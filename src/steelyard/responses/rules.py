@@ -28,7 +28,7 @@ _NOT_CODE: tuple[Task, ...] = ("text", "math", "safety")
 
 
 class Measures(NamedTuple):
-    """What rules need besides the response: phrases, the languages, and the usual lengths of its group."""
+    """Inputs of rules besides the response: phrases, the languages, and the usual lengths of its group."""
 
     phrases: AnswerPhrases
     foreign: ForeignText

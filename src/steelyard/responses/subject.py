@@ -17,7 +17,7 @@ from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, Response
 
 Task = Literal["text", "math", "code", "safety"]
-"""What a prompt asks for, as far as the rules differ; ``safety`` prompts ask for what should be refused."""
+"""Purpose of a prompt, as far as the rules differ; ``safety`` prompts ask for what should be refused."""
 TASKS: tuple[Task, ...] = ("text", "math", "code", "safety")
 
 _CATEGORY_WORDS: Mapping[Task, re.Pattern[str]] = {
@@ -65,7 +65,7 @@ _LETTERS_A_CHARACTER: Mapping[str, float] = {
     "Bopomofo": 1.5,
 }
 LETTER_WEIGHTS = np.array([0.0, *(_LETTERS_A_CHARACTER.get(name, 1.0) for name in SCRIPTS[1:])])
-"""How many Latin letters a letter of each script is worth: translations of Chinese have about three times as many."""
+"""Latin letters that a letter of each script is worth: translations of Chinese have about three times as many."""
 
 
 class Subject:
@@ -112,7 +112,7 @@ class Subject:
 
     @cached_property
     def is_dense(self) -> bool:
-        """Whether most of the text is in Han, kana or Hangul."""
+        """True for a text mostly in Han, kana or Hangul."""
         return self.size > 1.5 * max(1, np.count_nonzero(self.codes))
 
     def foreign_share(self, scripts: frozenset[str]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ FOLDER = files("steelyard") / "data" / "halluqa"
 
 
 class Config(BaseConfig, frozen=True):
-    """What is taken from the packaged file."""
+    """The part that is taken from the packaged file."""
 
     num_questions: Positive | None = None
     """The number of questions, from the first on. Default: all 450."""

@@ -32,7 +32,7 @@ class Config(BaseConfig, frozen=True):
 
 
 class InspectOptions(NamedTuple):
-    """What is shown with a case: files of scores, a model with its settings, its tokens.
+    """Additions to a shown case: files of scores, a model with its settings, its tokens.
 
     Null ``rule``: the judgments that the run used, or all of them.
     """

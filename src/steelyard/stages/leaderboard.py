@@ -40,7 +40,7 @@ class Config(BaseConfig, frozen=True):
     num_resamples: Positive = 10_000
     """The number of bootstrap resamples of prompts."""
     allow_differing: tuple[Differing, ...] = ()
-    """What may differ between evaluations; it is shown in the table."""
+    """Property that may differ between evaluations; it is shown in the table."""
     seed: int = 0
     """The seed of the resamples."""
 

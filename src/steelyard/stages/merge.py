@@ -24,7 +24,7 @@ class Config(BaseConfig, frozen=True):
     """Which prompts are one."""
 
     ids: Literal["shared", "by_source"] = "shared"
-    """Whether an id is one prompt in all files (shared), or in each source, whose name then goes before the id
+    """Scope of an id: one prompt in all files (shared), or in each source, whose name then goes before the id
     (by_source)."""
 
 

@@ -66,9 +66,9 @@ class Config(BaseConfig, frozen=True):
     num_annotators: int = 8
     """The number of simulated people."""
     human: Noise = HUMAN
-    """How simulated people err."""
+    """Errors of simulated people."""
     llm: Noise = LLM
-    """How the simulated LLM errs."""
+    """Errors of the simulated LLM."""
     seed: int = 0
     """The seed of the simulation."""
 

@@ -26,7 +26,7 @@ class Config(BaseConfig, frozen=True):
     near_duplicates: float | Literal["off"] = 0.8
     """The similarity of prompts (Jaccard, of character shingles) from which they stay together."""
     strata: tuple[Stratum, ...] = STRATA
-    """What every part has an equal share of."""
+    """Groups that every part shares equally."""
     seed: int = 0
     """The seed of the split."""
 

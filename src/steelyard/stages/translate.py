@@ -43,7 +43,7 @@ _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Config(BaseConfig, frozen=True):
-    """How a bench is translated. With ``check_only`` the translations in the file are examined, and none is made."""
+    """Settings of a translation. With ``check_only`` the translations in the file are examined, and none is made."""
 
     to: tuple[str, ...] = ()
     """The languages to translate into, by their codes (BCP 47 or FLORES): zh-Hans, de, arb_Arab."""
@@ -54,7 +54,7 @@ class Config(BaseConfig, frozen=True):
     price: AnyPrice | None = None
     """Prices of a million tokens in any currency, [input, output], or with cached_input and cache_write by name."""
     prompt_only: tuple[str, ...] = ("hep-*", "humanevalpack*")
-    """Subsets of which only the prompt is translated, since the responses are code; * stands for any text."""
+    """Subsets with only the prompt translated, since the responses are code; * stands for any text."""
     max_characters: Positive = 12_000
     """The most characters of an item in one request; longer items take several, which show the earlier parts."""
     max_tokens: Positive = 16_384
@@ -62,7 +62,7 @@ class Config(BaseConfig, frozen=True):
     max_truncated: _Share = 0.2
     """The largest share of replies that may be cut off."""
     allow_failed: _Count = 0
-    """The largest number of items that may fail; with more there is no result, and what came is kept."""
+    """The largest number of items that may fail; with more the run ends without a result and keeps what came."""
     encoder: EncoderSettings = EncoderSettings()
     """The encoder that compares meanings, for responses that changed places and texts of something else."""
     check_only: bool = False

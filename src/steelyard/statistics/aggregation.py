@@ -274,7 +274,7 @@ def by_language(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> dict[str, 
 
 
 class Drop(Record, frozen=True, kw_only=True):
-    """How far a value lies below its reference, ``absolute`` and ``relative`` to the reference."""
+    """Drop of a value below its reference, ``absolute`` and ``relative`` to the reference."""
 
     absolute: Estimate
     relative: Estimate

@@ -1,7 +1,7 @@
 """Agreement of raters who labelled the same items: observed agreement, kappa, alpha, and tau-b of their rankings.
 
 A label is 0 (the first response is better), 1 (the second is) or 2 (a tie); 3 means unlabelled. An *item* is a pair of
-responses of one prompt, in whatever order they were shown: `orient_labels` gives every label one direction.
+responses of one prompt, in any order of presentation: `orient_labels` gives every label one direction.
 Every measure is a function of sums of counts, so that its interval follows from resampling the counts of prompts.
 """
 

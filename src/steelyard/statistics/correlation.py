@@ -17,7 +17,7 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.statistics.intervals import Estimate, student
 
 FEWEST_MODELS = 8
-"""Models, or families of models, below which a correlation over models is no evidence."""
+"""Models, or families of models, below which a correlation over models proves nothing."""
 TOO_FEW_MODELS = f"fewer than {FEWEST_MODELS} models"
 """The reason for having no interval with few models."""
 TOO_FEW_FAMILIES = f"fewer than {FEWEST_MODELS} families of models"

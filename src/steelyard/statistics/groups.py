@@ -108,7 +108,7 @@ class Layout(NamedTuple):
 
 
 class UnitWeights(NamedTuple):
-    """What each kind of unit adds to the denominators of groups: ``unit``, ``group``, ``weight`` of shape (entry,).
+    """Amounts of each kind of unit in the denominators of groups: ``unit``, ``group``, ``weight`` of shape (entry,).
 
     ``stratum`` and ``number`` have shape (unit,): the stratum of a kind, and how many units of the stratum are of it.
     ``successes``: what it adds to the numerators of shares, of shape (entry,); None for other ratios.
@@ -153,7 +153,7 @@ def evidence_of_groups(units: UnitWeights, sizes: Floats, num_sources: int) -> E
     # Draws from the pool have (m - 1) / m of its variance; Rao and Wu's correction covers the other strata only.
     shortfall = single / (num_sources - 1) if num_sources > 1 else 0.0
     remaining = np.where(number > 1, (1 - 2 * third / second + second) / (1 - 1 / np.maximum(number, 2)), 1.0)
-    # Of a stratum of two units one is drawn: the resampled ratio is that of a unit, whatever the weights.
+    # Of a stratum of two units one is drawn: the resampled ratio is that of a unit for any weights.
     largest = np.zeros(num_groups)
     np.maximum.at(largest, group, sizes[units.stratum[unit]])
     remaining = np.where((number == 2) & (largest[np.unique(group)] == 2), 0.5 / second, remaining)
@@ -321,7 +321,7 @@ def _pool(strata: Sequence[Integers], units: _Units, names: Sequence[str], cell:
     """Return the units of all strata of one; if these are few, with some of other strata, in an order by name."""
     sources = [int(members[0]) for members in strata if len(members) == 1]
     if 0 < len(sources) < _FEWEST_SOURCES:
-        # Ordered by a hash of the name: arbitrary, and the same whatever the order of the prompts.
+        # Ordered by a hash of the name: arbitrary, and the same for any order of the prompts.
         others = (int(unit) for members in strata if len(members) > 1 for unit in members)
         sources += nsmallest(_MOST_BORROWED, others, key=lambda unit: (crc32(names[unit].encode()), names[unit]))
     source_units = np.array(sources, np.int64)

@@ -168,7 +168,7 @@ class Difference(NamedTuple):
 
 
 def no_difference(n: float) -> Estimate:
-    """Return the difference of two models with equal scores of every response: 0 whatever the prompts, [0, 0].
+    """Return the difference of two models with equal scores of every response: 0 for any prompts, [0, 0].
 
     Two models that are only right on the same prompts may differ on others: `difference` gives theirs a width.
     """

@@ -14,7 +14,7 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 ExactRule = Literal["strict", "cheems"]
 UnscoredRule = Literal["wrong", "right", "left_out"]
 TiePolicy = Literal["wrong", "right"]
-"""How a tie or a pair without a verdict counts."""
+"""Weight of a tie or of a pair without a verdict."""
 Pair = tuple[str, str]
 
 PAIRS, CORRECT, PROMPTS, EXACT = range(4)

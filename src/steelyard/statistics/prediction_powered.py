@@ -1,7 +1,7 @@
 """Prediction-powered inference: an unbiased value from few human labels and many labels of a judge.
 
 The value is θ(human) + λ [θ(judge, other prompts) - θ(judge, the human-labelled prompts)] (Angelopoulos et al., 2023,
-Science 382, 669), where θ is any function of sums over prompts. The bracket has the expectation 0 whatever the judge's
+Science 382, 669), where θ is any function of sums over prompts. The bracket has the expectation 0 for any judge's
 errors are, if the human-labelled prompts are a random sample of all prompts in each stratum. λ is the weight that
 minimises the variance (PPI++: Angelopoulos, Duchi and Zrnic, 2023). Prompts are the units, drawn within strata.
 
@@ -121,7 +121,7 @@ class PPIEstimate(Record, frozen=True, kw_only=True):
 
 
 class PopulationCheck(Record, frozen=True, kw_only=True):
-    """Whether the human-labelled prompts look like a random sample of all.
+    """Test of the human-labelled prompts as a random sample of all.
 
     ``p_mix``: of a permutation test that categories and subsets have equal shares in both; null with one stratum.
     ``judged_difference``: the judge's value on the human-labelled prompts minus that on the others, with ``p_judged``.
@@ -133,7 +133,7 @@ class PopulationCheck(Record, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Whether one of the tests says that the prompts differ."""
+        """True where one of the tests says that the prompts differ."""
         return self.smallest_p < LEVEL
 
     @property

@@ -62,7 +62,7 @@ class StatedLabelError(Config, frozen=True):
     """The share of wrong labels of a benchmark, as its makers estimated it from people's answers to the same pairs."""
 
     method: Literal["people"]
-    """How it was estimated: by how often people contradict each other (docs/measures.md)."""
+    """The way in which it was estimated: by how often people contradict each other (docs/measures.md)."""
     items: Positive
     """The number of cases that it was estimated on."""
     files: dict[str, str]

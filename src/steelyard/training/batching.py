@@ -1,6 +1,6 @@
 """Which responses share a step: the plan of every epoch, and the pairs of each step.
 
-No response occurs twice in an epoch. Steps of whole prompts (`whole`, `packed`) lose no pair, whatever their size.
+No response occurs twice in an epoch. Steps of whole prompts (`whole`, `packed`) lose no pair at any size.
 """
 
 from bisect import bisect_left, insort

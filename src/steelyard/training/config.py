@@ -45,9 +45,9 @@ class Config(BaseConfig, frozen=True):
     beta: float = 0.1
     """The factor of an implicit reward: how much likelier an answer is than it was before training."""
     reference_free: bool = False
-    """Whether an implicit reward is the answer's likelihood alone, without a reference."""
+    """Take the answer's likelihood alone as the implicit reward, without a reference."""
     answer_reduction: Literal["sum", "avg"] = "sum"
-    """How the log-probabilities of an answer's tokens become one number: their sum or their mean."""
+    """Reduction of the log-probabilities of an answer's tokens to one number: their sum or their mean."""
     batch_size: int | None = None
     """Prompts in one optimiser step, each with all its answers. Default: 8, or fewer for few prompts."""
     epochs: int = 2
@@ -57,7 +57,7 @@ class Config(BaseConfig, frozen=True):
     warmup_ratio: float = 0.1
     """The share of steps of the warm-up. The learning rate rises over them."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    """How the learning rate falls after the warm-up."""
+    """Shape of the learning rate after the warm-up."""
     weight_decay: float = 0.0
     """The weight decay of AdamW."""
     max_grad_norm: float = 1.0
@@ -73,7 +73,7 @@ class Config(BaseConfig, frozen=True):
     pair_weight: float = 0.0
     """The weight of a pair beside a rating of one rater, for a loss of ratings; 0 reads no pairs."""
     reduction: Literal["pair", "prompt"] = "pair"
-    """Whether the loss is a mean over pairs (or ratings), or over prompts of the mean over their pairs."""
+    """Mean of the loss: over pairs (or ratings), or over prompts of the mean over their pairs."""
     regulariser: float | None = None
     """The weight of the mean of r^2. Default: 0.1, or 0 for an implicit model and for a loss of ratings."""
     centring: float = 0.0
@@ -113,21 +113,21 @@ class Config(BaseConfig, frozen=True):
     optimiser: Literal["adamw", "adamw-8bit"] = "adamw"
     """AdamW with moments in float32 or in 8 bits."""
     compile: bool | None = None
-    """Whether norms and feed-forward layers are compiled. Default: on a GPU, in trainings of two minutes or more."""
+    """Compile norms and feed-forward layers. Default: on a GPU, in trainings of two minutes or more."""
     gradient_checkpointing: Literal["auto", "none", "mlp", "layers"] = "auto"
-    """What the backward pass recomputes to save memory: none, mlp, layers, auto. With mlp, norms too; auto is as
+    """Parts that the backward pass recomputes to save memory: none, mlp, layers, auto. With mlp, norms too; auto is as
     little as fits."""
     chat_template: str | None = None
     """plain, or a Jinja file. Default: the model's own."""
     strip: bool = True
-    """Whether white space at the very end of a conversation is removed."""
+    """Remove white space at the very end of a conversation."""
     max_length: int = 2048
     """The length limit in tokens. It is that of a conversation."""
     over_length: OverLength = "unscored"
     """Answers over the limit: unscored, cut on the left or right, or refuse to run. The rule counts in training
     and scoring."""
     deterministic: bool = False
-    """Whether a training on a GPU gives the same bits twice, by an attention that is compiled first and takes a tenth
+    """Make a training on a GPU give the same bits twice, by an attention that is compiled first and takes a tenth
     longer; on a CPU it always does."""
     tokens_per_forward: int | None = None
     """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding. Default: 8,192, on
@@ -174,7 +174,7 @@ class Config(BaseConfig, frozen=True):
 
     @property
     def reads_ratings(self) -> bool:
-        """Whether the loss reads ratings."""
+        """True for a loss that reads ratings."""
         from steelyard.training.losses import LOSSES  # needs torch, and most readers of settings do not
 
         return self.loss in LOSSES and LOSSES[self.loss].rating_link is not None

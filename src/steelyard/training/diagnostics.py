@@ -31,7 +31,7 @@ _OVERFITTED = 0.8
 """A head alone must bring the loss of one step's pairs below this share of its start."""
 _NUM_SHOWN = 6
 _NEARLY_ZERO = {False: 1e-4, True: 0.05}
-"""How far rounding may move the log-probability of a token, in float32 and under autocast in bfloat16."""
+"""Tolerance for rounding in the log-probability of a token, in float32 and under autocast in bfloat16."""
 _WINDOW = 100
 STEPS_JUDGED = 10
 """The last steps that `has_learned_nothing` judges."""

@@ -35,11 +35,11 @@ _TIMEOUT = timedelta(minutes=30)
 _FIRST_ERROR_TIMEOUT = timedelta(seconds=10)
 _SECONDS_TO_RELEASE = 0.2
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "remote process exited")
-"""What gloo and NCCL report when another process has ended."""
+"""Messages of gloo and NCCL when another process has ended."""
 _SET_PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 _CLIP_EPSILON = 1e-6
-"""What PyTorch's own clipping adds to a norm before it divides by it."""
+"""Amount that PyTorch's own clipping adds to a norm before it divides by it."""
 
 
 @contextmanager

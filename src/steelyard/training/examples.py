@@ -180,7 +180,7 @@ class Examples(NamedTuple):
 
 
 class EvidenceChoice(NamedTuple):
-    """What is read from cases: which pairs, whether ties, and ratings where a scale is named.
+    """Evidence that is read from cases: which pairs, whether ties, and ratings where a scale is named.
 
     ``pair_weight`` multiplies the weights of pairs beside ratings; at 0 they are not read. Held-out cases
     (``is_held_out``) lose pairs of equal texts. Those with ratings and without pairs have the pairs that their ratings

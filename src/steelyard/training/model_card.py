@@ -87,7 +87,7 @@ def _template() -> jinja2.Template:
 
 
 def escaped(value: Any) -> str:
-    """Return a value as plain Markdown text on one line, whatever signs are in it."""
+    """Return a value as plain Markdown text on one line, with any signs in it."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return _SIGNS.sub(r"\\\1", _one_line(text).replace("&", "&amp;").replace("<", "&lt;"))
 

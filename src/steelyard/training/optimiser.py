@@ -1,4 +1,4 @@
-"""What a training changes and how: trained weights, adapter, the parameter of the loss, AdamW and its rates."""
+"""Parts that a training changes, and how: trained weights, adapter, the parameter of the loss, AdamW and its rates."""
 
 import importlib
 import math

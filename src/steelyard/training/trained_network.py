@@ -68,7 +68,7 @@ def _last_parameters(network: RewardNetwork, number: int) -> Iterator[torch.nn.P
             where="train",
             allowed=f"all, head, or last:1 to last:{len(layers[0])}",
         )
-    # What follows the layers is the final norm, whatever the family calls it.
+    # What follows the layers is the final norm, under any name.
     for part in (*list(layers[0])[-number:], *parts[parts.index(layers[0]) + 1 :]):
         yield from part.parameters()
 

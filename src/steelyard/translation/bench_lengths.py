@@ -1,4 +1,4 @@
-"""How long the translations of a bench are, by pair of languages, and which texts are too short, too long or cut off.
+"""Lengths of the translations of a bench, by pair of languages, and which texts are too short, too long or cut off.
 
 The logarithm of the ratio of lengths, in Latin letters, has a median and a spread for each pair of languages. The
 spread shrinks with the length: its square is ``spread ** 2 + short_spread ** 2 / length``. Both come from the median

@@ -27,7 +27,7 @@ _CLOSING = re.compile(
 )
 _CLOSING_OF = {"\\(": "\\)", "\\[": "\\]", "<!--": "-->", "<?": "?>"}
 _BEFORE_FORMULA = re.compile(r"(?:\A|[\r\n])[ \t>*+\-\d.)]*\Z")
-"""What may stand before a formula on a line of its own: containers."""
+"""Containers that may precede a formula on a line of its own."""
 _LONGEST_CONTAINER = 80
 _UNDERLINE = re.compile("=+")
 _HEADING = re.compile(r"[^#]*+#{1,6}[ \t]*+")
@@ -44,7 +44,7 @@ class Block(NamedTuple):
 
     @property
     def is_translated(self) -> bool:
-        """Whether the block has prose: neither code, nor definitions of links, nor syntax."""
+        """True for a block of prose: neither code, nor definitions of links, nor syntax."""
         return self.kind not in ("code", "link", "syntax")
 
 
@@ -107,7 +107,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def outline(text: str) -> Outline:
-    """Parse the blocks of a text; places are those of the text itself, whatever its line ends."""
+    """Parse the blocks of a text; places are those of the text itself, with any line ends."""
     lines = _Lines(text)
     tokens, references = _parsed(lines.parsed)
     code = [span for span in lines.spans_of(tokens) if span.kind == "code"]

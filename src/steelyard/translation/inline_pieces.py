@@ -1,4 +1,4 @@
-"""What must not be translated within a paragraph: code, formulas, tags, links, addresses, names of programs.
+"""Pieces that must not be translated within a paragraph: code, formulas, tags, links, addresses, names of programs.
 
 One pattern finds where a piece may begin; each kind then ends by its own grammar. Every repetition is possessive and
 stops at a character that begins the next match, so that the time is linear in the length of any text.
@@ -25,7 +25,7 @@ _NOUNS = (
 _NAME_EXTENSION = (
     "(?:" + "|".join(rf"(?<=\.[a-z]{f'[a-z0-9]{{{length}}}' if length else ''})" for length in range(5)) + ")"
 )
-"""What stands before is a full stop and an extension of a file, of up to five characters."""
+"""The text before it is a full stop and an extension of a file, of up to five characters."""
 _KINDS = {
     # Prose first, because most of a text is prose: runs of words without any character that a piece could have.
     "prose": r"(?<!\]\()(?:(?<!\w)[A-Z]?[a-z]++(?![\w.:@/\\(^+\-])|[ ,\r\n]|[^\x00-\x7f<｜])++",

@@ -1,4 +1,4 @@
-"""What the checks of translations know of languages: ``data/translation_damage.toml`` as tables and patterns."""
+"""Tables of languages for the checks of translations: ``data/translation_damage.toml`` as tables and patterns."""
 
 import re
 from collections import Counter

@@ -42,7 +42,7 @@ class MarkStyle(NamedTuple):
 
     @property
     def reading(self) -> re.Pattern[str]:
-        """A mark as it is read in a translation: a number, whatever its digits, between opening and closing."""
+        """A mark as it is read in a translation: a number, in any digits, between opening and closing."""
         blank = r"\s*+" if not self.is_word else ""
         opening = blank.join(filter(None, (re.escape(self.opening[:1]), re.escape(self.opening[1:])))) + blank
         return re.compile(rf"{opening}(\d{{1,{_MOST_DIGITS}}}+){blank}{re.escape(self.closing)}", re.IGNORECASE)
@@ -56,7 +56,7 @@ class MarkStyle(NamedTuple):
 
 
 BRACKETS = MarkStyle("⟦", "⟧")
-"""For language models, which copy signs that are told to them: ⟦1⟧."""
+"""For language models, which copy signs that the prompt names: ⟦1⟧."""
 WORDS = MarkStyle("XQ", "Z", is_word=True)
 """For engines that translate words alone, to which a mark is a name that they do not know: XQ1Z."""
 

@@ -26,14 +26,14 @@ _FEWEST_LETTERS = 8.0
 _LIMIT = 2.0
 """The standing of 98% of the translations of other texts is below it."""
 _REACH = 1.5
-"""Tukey's rule for what lies outside: so many distances of the quartiles below the first one."""
+"""Tukey's rule for what lies outside: this many distances of the quartiles below the first one."""
 _FEWEST_TEXTS = 20
 _DECISIVE = 1.5
 """Standard deviations by which crossed responses have to be nearer than straight ones."""
 
 
 class _Standing(NamedTuple):
-    """What the encoder says of one pair: the standing of each text, NaN for none, and responses nearer crossed."""
+    """Result of the encoder for one pair: the standing of each text, NaN for none, and responses nearer crossed."""
 
     texts: tuple[float, ...]
     crossed: tuple[tuple[int, int], ...]

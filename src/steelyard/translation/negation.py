@@ -27,7 +27,7 @@ class Negations(NamedTuple):
     roles: re.Pattern[str]
     """All words of negation, each in a group named by its role.
 
-    ``proof``: a word that proves a negation. ``concord``: one that stands beside such a word and negates nothing more,
+    ``proof``: a word that proves a negation. ``concord``: one that accompanies such a word and negates nothing more,
     as in "no vio nada". ``near``: one such as "without" or "refuse". ``idiom``: a phrase with a word of negation that
     negates nothing. ``neutral``: a word that only looks like one of these, as "und" like one with "un-".
     """

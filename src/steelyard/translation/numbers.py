@@ -61,7 +61,7 @@ _UNITS = {
 _UNIT = re.compile("|".join(rf"(\b(?:{words})\b)" for words in _UNITS))
 _ROUNDED = 0.03
 _CONVERTED = 3.0
-"""How many times as much a sum may be worth after conversion: rates change over the years, and sums are rounded."""
+"""Factor by which the worth of a sum may differ after conversion: rates change over the years, and sums are rounded."""
 _BESIDE = 12
 """Characters before a number in which the name of its currency ends."""
 _SMALL = 12.0

@@ -127,7 +127,7 @@ class _Number:
 
     @property
     def has_rest(self) -> bool:
-        """Whether it has more than whole thousands."""
+        """True for a number of more than whole thousands."""
         return self._group > 0
 
     def add(self, atom: _Atom, *, is_after_unit: bool) -> bool:

@@ -197,7 +197,7 @@ class Passage:
 
     @property
     def is_segmented(self) -> bool:
-        """Whether the language has marks between sentences."""
+        """True for a language with marks between sentences."""
         return self.code not in _UNSEGMENTED
 
     @cached_property

@@ -25,7 +25,7 @@ from steelyard.translation.protection import has_prose, protect, protected_block
 _protected = lru_cache(1024)(protect)  # a text is protected alike for every language, and in every round
 
 Way = Literal["whole", "again", "blocks", "copied"]
-"""How a text was translated in the end; ``copied``: it holds nothing to translate, such as code alone."""
+"""The final way in which a text was translated; ``copied``: it holds nothing to translate, such as code alone."""
 Known = Callable[[Question], Reply | None]
 Examine = Callable[[str, str], str | None]
 """Returns why a translation of a text cannot be one, such as a reply in the source language; null if it may be one."""
@@ -35,7 +35,7 @@ _ENGINE_STYLES = (WORDS, BRACKETS)
 NUM_TRIES = 3
 """An item takes one request, and two more where a reply is damaged."""
 _FEWEST_TOKENS, _TOKENS_PER_CHARACTER = 256, 3
-"""What a reply may need: of the scripts in use none takes more tokens for a character of the source."""
+"""Tokens that a reply may need: of the scripts in use none takes more tokens for a character of the source."""
 
 _FAILED = "failed, "
 """The beginning of problems after which the same is not sent again in other words."""
@@ -71,7 +71,7 @@ _PROBLEMS = {
 
 
 class TranslationRules(NamedTuple):
-    """What decides the requests: the languages, an engine or a language model, and the limits of a request.
+    """Settings behind the requests: the languages, an engine or a language model, and the limits of a request.
 
     ``examine`` says of each translation why it is none.
     """
@@ -85,7 +85,7 @@ class TranslationRules(NamedTuple):
 
 
 class TranslatedText(NamedTuple):
-    """What became of a text: its translation, or null with the problem of the last try."""
+    """Outcome of a text: its translation, or null with the problem of the last try."""
 
     text: str | None
     way: Way
@@ -93,7 +93,7 @@ class TranslatedText(NamedTuple):
 
 
 class TranslatedItem(NamedTuple):
-    """What became of the texts of an item by name, and the number of replies that it took."""
+    """Outcomes of the texts of an item by name, and the number of replies that it took."""
 
     texts: dict[str, TranslatedText]
     num_replies: int

@@ -16,7 +16,7 @@ from steelyard.translation.items import item_texts
 
 
 class ReviewRule(NamedTuple):
-    """How many undamaged items of each language people review besides the damaged ones, drawn by the seed."""
+    """Number of undamaged items of each language that people review besides the damaged ones, drawn by the seed."""
 
     number: int
     seed: int

@@ -22,7 +22,7 @@ from steelyard.prompts.selection import TRANSLATABLE
 from steelyard.prompts.taxonomy import read_data
 
 LANGUAGE_BOUND_CLASSES = ("characters", "lexemes", "grammar", "software")
-"""What of English a prompt depends on."""
+"""Properties of English that a prompt depends on."""
 _PROGRAMS = "programs"
 _NOT_FOR_PROGRAMS = LANGUAGE_BOUND_CLASSES[:3]
 _CONTEXT = 60

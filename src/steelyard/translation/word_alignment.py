@@ -51,7 +51,7 @@ class _Text(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """How often words of the source became words of the translation: by pair of words, with the sum for each word.
+    """Counts of words of the source that became words of the translation: by pair of words, with the sum for each word.
 
     ``keys`` are the pairs in order, each as a number: the word of the source times ``base``, and that of the target.
     """

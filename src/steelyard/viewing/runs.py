@@ -229,7 +229,7 @@ class _CasesUsed(msgspec.Struct, frozen=True):
 
 
 class RunOverview(msgspec.Struct, frozen=True):
-    """What the list of runs needs of a ``run.json``."""
+    """Parts of a ``run.json`` that the list of runs needs."""
 
     stage: str
     config: msgspec.Raw = msgspec.Raw(b"{}")

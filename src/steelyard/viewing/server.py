@@ -143,7 +143,7 @@ class BackgroundServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the pages can be opened."""
+        """True while the pages can be opened."""
         return self._thread.is_alive()
 
     def stop(self) -> None:

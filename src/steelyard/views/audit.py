@@ -37,7 +37,7 @@ from steelyard.report.items import Key, cases_by_key, example_texts
 from steelyard.views.view import NextStep, PageSources, StageRun, View, report_step
 
 MOST_ROWS = 20
-"""How many findings a table shows; ``--json`` has up to 100."""
+"""Number of findings that a table shows; ``--json`` has up to 100."""
 _MOST_WITHHELD = 3
 """The largest number of raters without an estimate whose reasons are sentences."""
 _MOST_EXAMPLES = 4

@@ -20,7 +20,7 @@ _NOTED = {
     "say_repeated_judgments": REPEATED,
     "say_first_answers": "first answers beside aligned ones",
 }
-"""What a run notes of its judgments, by the sentence on it."""
+"""Notes of a run on its judgments, by the sentence on each."""
 
 
 def _sentences(run: StageRun[ResolveSummary]) -> Iterator[Sentence]:

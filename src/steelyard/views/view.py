@@ -35,12 +35,12 @@ class StageRun(NamedTuple, Generic[SummaryT]):
 
     @property
     def evidence(self) -> str:
-        """What the run read, used and dropped, in one line."""
+        """Counts of what the run read, used and dropped, in one line."""
         return counts_line(self.source.name, self.source.run.counts)
 
 
 class PageSources(NamedTuple):
-    """What the page knows besides the summaries: items by evaluation, the cases of each file by its name, failures."""
+    """Contents of the page besides the summaries: items by evaluation, the cases of each file by its name, failures."""
 
     items: Mapping[str, Sequence[ScoredItem]]
     cases: Mapping[str, Sequence[Case]]
@@ -117,7 +117,7 @@ class View(NamedTuple, Generic[SummaryT]):
     contents: Callable[[Sequence[StageRun[SummaryT]], PageSources], StageContents] | None = None
     """The sections of several runs, where they share figures or have more than one section."""
     next_step: Callable[[Run[SummaryT], Path], NextStep] | None = None
-    """What comes next, by the run and its folder."""
+    """Next steps, by the run and its folder."""
     unrecorded: Callable[[Any, Path], Iterable[str]] = lambda result, out: ()
     """The lines of a result that no ``run.json`` records, such as a forecast, by the result and its folder."""
 

@@ -60,7 +60,7 @@ _ROUTERS = (
     review.router,
 )
 _REQUESTS = (rest.ProjectRequest, releases.ReleaseRequest, manage_qualification.DecisionRequest)
-"""What programs send as JSON."""
+"""A body that programs send as JSON."""
 _POLICY = (
     b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
     b"form-action 'self'"
@@ -78,7 +78,7 @@ _PORT = re.compile(r":[0-9]*$")
 
 
 class Options(NamedTuple):
-    """How the workbench is reached.
+    """The ways to reach the workbench.
 
     ``hosts``: names in addresses. ``is_secure``: people reach it by HTTPS alone. ``body_seconds``: how long a body may
     take that comes slowly.
@@ -155,7 +155,7 @@ class _RequestGuard:
             await refuse_host(Request(scope))(scope, receive, send_guarded)
             return
         if scope["method"] == "HEAD":
-            # Whatever can be read has these headers: the server leaves the body out.
+            # All that can be read has these headers: the server leaves the body out.
             scope = {**scope, "method": "GET"}
         await self._app(scope, bounded(scope, receive, patience=self._patience), send_guarded)
 

@@ -24,7 +24,7 @@ from steelyard.workbench.storage.database_errors import NoRoomError, Unavailable
 from steelyard.workbench.views.pages import language_of, page, refusal_text, words_of
 
 _FORM_LIMITS = ("exceeded maximum size", "Too many f")
-"""What the parser of forms says of a field, a part or a number of them that is too large, with status 400."""
+"""Messages of the parser of forms about a field, a part or a number of them that is too large, with status 400."""
 _UNAVAILABLE = "the database of the workbench does not answer; tell an administrator, and send it again later"
 _NO_ROOM = "the disk of the workbench is full; tell an administrator, and send it again later"
 _RETRY = MappingProxyType({"retry-after": "10"})
@@ -94,7 +94,7 @@ def _on_user_error(request: Request, error: UserError) -> Response:
 
 def _on_no_room(request: Request, error: NoRoomError) -> Response:
     # 507 says that the same request may succeed later: the annotators' page keeps the answer and sends it again.
-    # Where the database is, is for whoever runs the server.
+    # Only the people who run the server learn where the database is.
     log(f"error: {error}")
     return _problem(request, 507, f"nothing was stored: {_NO_ROOM}")
 
@@ -107,7 +107,7 @@ def _on_unavailable(request: Request, error: UnavailableError) -> Response:
 
 
 def _on_transition_refused(request: Request, error: TransitionRefused) -> Response:
-    return _problem(request, 409, f"somebody else was faster: {error}")
+    return _problem(request, 409, f"another person was faster: {error}")
 
 
 def _on_unstorable(request: Request, error: Exception) -> Response:
@@ -143,7 +143,7 @@ def _problem(
         try:
             visitor = visitor_of(request)
         except (NoRoomError, UnavailableError) as error:
-            # The page says what it is about, whoever reads it.
+            # The page says what it is about to every reader.
             log(f"error: {error}")
     return _answer(request, visitor, status, reason, headers, sentence=sentence)
 

@@ -30,15 +30,15 @@ from steelyard.workbench.storage.database import Database
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _EVERYWHERE = ("0.0.0.0", "::")
 _IDLE_SECONDS = 75
-"""How long a connection stays open for the next request: longer than a person reads most tasks."""
+"""Time for which a connection stays open for the next request: longer than a person reads most tasks."""
 _GRACE_SECONDS = 10
-"""How long requests that run may take after the stop signal: an answer on its way is stored."""
+"""Time for requests that run at the stop signal: an answer on its way is stored."""
 _WATCH_SECONDS = 0.5
 _SILENT_SECONDS = 120
-"""How long one of several processes may be silent before it is killed and made anew. It is silent while it starts,
+"""Time that one of several processes may be silent before it is killed and made anew. It is silent while it starts,
 which takes longer than uvicorn's 5 seconds on a busy machine: killed then, none of them would ever serve."""
 _HEADER_SECONDS = 15.0
-"""How long a connection may take to the end of the headers of a request, or go on sending after its answer."""
+"""Time in which a connection has to end the headers of a request, or may go on sending after its answer."""
 _LONGEST_HOST = 253
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _PORT = re.compile(r":[0-9]{1,5}$")

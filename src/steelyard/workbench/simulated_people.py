@@ -30,10 +30,10 @@ CARELESS = 0.2
 
 
 class Habits(Config, frozen=True):
-    """How simulated people behave."""
+    """Habits of simulated people."""
 
     noise: Noise = HUMAN
-    """The errors of annotators; whoever looks again, or reviews, errs half as much."""
+    """The errors of annotators; people who look again, or review, err half as much."""
     seconds: float = 40.0
     """The median time of an answer; half of them take between 0.7 and 1.5 times as long."""
     stubborn_share: float = 0.2
@@ -81,14 +81,14 @@ class Simulation(NamedTuple):
 
 
 class ReviewerRates(NamedTuple):
-    """How often a reviewer accepts a settled item, and sends a wrong answer back."""
+    """Rates at which a reviewer accepts a settled item, and sends a wrong answer back."""
 
     truths_accepted: float
     wrong_rejected: float
 
 
 def reviewer_rates(simulation: Simulation, person: int) -> ReviewerRates:
-    """Return the rates of a simulated reviewer: near those of the habits, or those of somebody who only agrees."""
+    """Return the rates of a simulated reviewer: near those of the habits, or those of a person who only agrees."""
     rng = generator(simulation.seed, "reviewer", person)
     if rng.random() < simulation.habits.agreeable_share:
         return ReviewerRates(1.0, 0.0)
@@ -118,7 +118,7 @@ def latent_qualities(cases: Sequence[Case], tasks: TaskRules, *, seed: int) -> d
 
 
 class ViewedItem(NamedTuple):
-    """What somebody looks at: responses of a case in a task of a kind."""
+    """The material of an answer: responses of a case in a task of a kind."""
 
     case: Case
     kind: str
@@ -134,7 +134,7 @@ def look_at_task(
     shown: Sequence[str] | None = None,
     care: float = 1.0,
 ) -> TaskAnswer:
-    """Return the answer of somebody who looks at the responses of a task, or at those that are ``shown``."""
+    """Return the answer of a person who looks at the responses of a task, or at those that are ``shown``."""
     case = case_of(session.get_one(StoredItem, task.item_id))
     settings = settings_of(session.get_one(StoredProject, task.project_id))
     looked_at = ViewedItem(case, task.kind, task.responses if shown is None else shown)
@@ -149,7 +149,7 @@ def look_at(
     *,
     care: float = 1.0,
 ) -> TaskAnswer:
-    """Return the answer of somebody who looks at a task with the usual errors, divided by ``care``."""
+    """Return the answer of a person who looks at a task with the usual errors, divided by ``care``."""
     case, kind, responses = looked_at
     noise, item = simulation.habits.noise, (case.prompt.id, case.prompt.language or "")
     careful = Noise(spread=noise.spread / care, tie_band=noise.tie_band)

@@ -80,7 +80,7 @@ def annotate(simulation: Simulation, *, most: int | None = None) -> int:
 
 
 def align(simulation: Simulation) -> int:
-    """Let people align once around. Returns the number of items on which somebody did something."""
+    """Let people align once around. Returns the number of items with any work."""
     return sum(
         simulation.database.write(lambda session, person=person: _align_all(simulation, session, person))
         for person in simulation.crew.annotators

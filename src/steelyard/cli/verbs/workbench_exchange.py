@@ -84,7 +84,7 @@ def read_answers(
     out: Annotated[Path | None, typer.Option("--out", help="With --cases: the case file to write.")] = None,
     people: Annotated[
         list[str] | None,
-        typer.Option("--person", help="Who somebody of the tool is here: THERE=NAME; may be repeated."),
+        typer.Option("--person", help="A person of the tool and the name here: THERE=NAME; may be repeated."),
     ] = None,
     force: Force = False,
     database: DatabaseAddress = DEFAULT_DATABASE,

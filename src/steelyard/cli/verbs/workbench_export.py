@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _What = Literal["cases", "answers", "gold", "native", "paper", "release"]
 _WRITTEN = {"cases": "FILE", "answers": "FILE", "gold": "FILE", "paper": "FOLDER"}
-"""What ``--out`` has to name, by what is exported; the others print without it."""
+"""Path that ``--out`` has to name, by what is exported; the others print without it."""
 _SUFFIXES = {"answers": ".jsonl", "gold": ".jsonl", "native": ".json"}
 _BELONGS_TO = {
     "--evidence": ("cases", "release"),
@@ -93,7 +93,7 @@ def export_project(
     figures.json has every number.
 
     release: `--freeze` keeps the finished items under a new `--name`, with a manifest of hashes, a card and tables:
-    they stay, whatever is annotated, rejected or erased later. `--out` writes a release: always the same bytes.
+    they stay when items are annotated, rejected or erased later. `--out` writes a release: always the same bytes.
     """
     options = {"--evidence": evidence, "--name": name, "--freeze": freeze, "--force": force, "--json": as_json}
     _check_options(what, out, options)

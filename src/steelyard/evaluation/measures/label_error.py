@@ -153,7 +153,7 @@ class MeansByCategory(Means, frozen=True, kw_only=True):
 
 
 class RelabelledLabels(Record, frozen=True, kw_only=True):
-    """What better judges said of the labels of a random part of the prompts.
+    """Findings of better judges on the labels of a random part of the prompts.
 
     Of ``num_prompts`` prompts they decided ``num_pairs`` pairs, ``num_wrong`` of them against the label, and left
     ``num_undecided`` undecided; ``num_unlabelled`` other pairs that they decided have no label. ``num_complete``

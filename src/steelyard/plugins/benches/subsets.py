@@ -74,9 +74,9 @@ class Config(BaseConfig, frozen=True):
     measures: tuple[Literal["accuracy", "exact_match"], ...] = ("accuracy",)
     """The measures whose mean is the value of a subset."""
     by_category: bool = True
-    """Whether a subset's value is the mean over its first-tier categories, or over its pairs (exact match: prompts)."""
+    """Mean for a subset's value: over its first-tier categories, or over its pairs (exact match: prompts)."""
     halves: bool = False
-    """Whether ties and failures of judges count as half a point, beside the strict headline."""
+    """Count ties and failures of judges as half a point, beside the strict headline."""
     sections: dict[str, dict[str, Annotated[float, msgspec.Meta(gt=0)]]] = {}  # noqa: RUF012 - msgspec copies it
     """The sections, each with its subsets and their weights. Default: each subset is a section."""
     languages: tuple[str | tuple[str, ...], ...] = ()

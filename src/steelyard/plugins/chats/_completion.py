@@ -21,7 +21,7 @@ _FILTERED = frozenset(
     {"content_filter", "safety", "sensitive", "recitation", "blocklist", "prohibited_content", "spii"}
 )
 _INTERRUPTED = frozenset({"insufficient_system_resource", "network_error", "error", "abort", "aborted", "cancelled"})
-"""What servers call the end of a text by a filter of contents, and by a fault, in small letters."""
+"""Names that servers give to the end of a text by a filter of contents, and by a fault, in small letters."""
 
 
 class _Top(msgspec.Struct):

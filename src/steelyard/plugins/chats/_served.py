@@ -1,4 +1,4 @@
-"""What chats behind a server share: the settings, the pace of requests, refusals, and what is logged of it.
+"""Parts that chats behind a server share: the settings, the pace of requests, refusals, and what is logged of it.
 
 A chat adds how a request is sent and how a response is read. The first retry and the first failure of each reason are
 logged: a server that is silent for minutes looks like a stopped program.
@@ -50,7 +50,7 @@ class ServedConfig(Config, frozen=True):
     total_seconds: float = 600.0
     """The longest time for one request with all its tries, in seconds."""
     num_tries: Positive = 5
-    """How often a request that failed is tried in all."""
+    """Number of tries of a request that fails, in all."""
     wait_seconds: float = 0.5
     """The wait before the second try, in seconds; it doubles with each further try, unless the server asks for more."""
     longest_wait_seconds: float = 60.0

@@ -1,7 +1,7 @@
 """Apertium: rule-based translation on this machine, by a program of its own; the same reply to the same text.
 
 Each request starts the program, which takes some tenths of a second: several run at a time. It knows no marks and
-translates what looks like a word, so that whatever must stay is protected before (`steelyard.translation.protection`).
+translates what looks like a word, so that all that must stay is protected before (`steelyard.translation.protection`).
 """
 
 import subprocess

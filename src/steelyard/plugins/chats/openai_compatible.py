@@ -23,7 +23,7 @@ _OVER_CONTEXT = (
     "maximum context length",
     "longer than the model's context",
 )
-"""What servers answer with status 400 to a prompt over their context: llama.cpp, OpenAI, vLLM and SGLang."""
+"""Answers of servers with status 400 to a prompt over their context: llama.cpp, OpenAI, vLLM and SGLang."""
 _VERSION = re.compile(r"/(v\d+)$")
 _BYTES_ALWAYS, _BYTES_PER_TOKEN = 1 << 20, 4096
 """The size limit of a reply: each token may come with the log-probabilities of twenty others."""
@@ -45,7 +45,7 @@ class Config(ServedConfig, frozen=True):
     extra: Meta = msgspec.field(default_factory=dict)
     """Keys that are added to every request."""
     keeps_empty: bool = False
-    """Whether a reply without a text is an answer, as `sample` counts it; otherwise the request is sent again."""
+    """Take a reply without a text as an answer, as `sample` counts it; otherwise the request is sent again."""
 
 
 def build(config: Config) -> Chat:

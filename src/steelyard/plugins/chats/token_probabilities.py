@@ -22,7 +22,7 @@ from steelyard.io.http import Attempt, HttpReply, attempt
 from steelyard.plugins.chats._served import ServedChat, ServedConfig
 
 _ROUNDING = 1e-6
-"""How far the probabilities of a server may exceed 1 by rounding."""
+"""Excess over 1 that rounding may give the probabilities of a server."""
 
 
 class Config(ServedConfig, frozen=True):
@@ -34,7 +34,7 @@ class Config(ServedConfig, frozen=True):
     server: Literal["vllm", "sglang"] = "vllm"
     """The server's protocol: vLLM's /generative_scoring or SGLang's /v1/score."""
     tokenizer: str | None = None
-    """The folder of the model's tokenizer; without one vLLM is asked for the tokens."""
+    """The folder of the model's tokenizer; without one vLLM gives the tokens."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,7 +49,7 @@ def build(config: Config) -> Chat:
 
 
 class _Tokens(msgspec.Struct):
-    """What ``/tokenize`` answers."""
+    """The answer of ``/tokenize``."""
 
     tokens: list[int]
     max_model_len: int | None = None
@@ -64,7 +64,7 @@ class _TokenCount(msgspec.Struct):
 
 
 class _Response(msgspec.Struct):
-    """What either server answers: ``data`` by vLLM, ``scores`` by SGLang."""
+    """The answer of either server: ``data`` by vLLM, ``scores`` by SGLang."""
 
     data: list[_ItemScore] | None = None
     scores: list[list[float]] | None = None

@@ -53,7 +53,7 @@ _CHOICE = re.compile(r"best|better|choose|choice|chosen|prefer|select|pick|winne
 """Words in the names of questions that ask for the best response, not for a number of points."""
 _NUMBERED = re.compile(r"(?:rating|score|quality|grade|评分|分数)[-_ ]?(\d+)")
 _END = re.compile(r"(\d+|(?<=[-_ ])[A-Za-z])$")
-"""What tells the names of responses apart: ``response2``, ``answer_b``."""
+"""Endings that tell the names of responses apart: ``response2``, ``answer_b``."""
 
 
 # Argilla

@@ -60,7 +60,7 @@ class Config(BaseConfig, frozen=True):
     """Ratings: the column of its number, higher is better. There are as many as columns of answers, or one
     of lists."""
     lower_is_better: bool = False
-    """Ratings are ranks, or others of which a lower one is better. They are stored with the other sign."""
+    """Ratings are ranks, or other numbers whose lower values are better. They are stored with the other sign."""
     author_column: str | tuple[str, ...] | None = None
     """The column of an answer's author. Pairs have one for each answer."""
     judge_column: str | tuple[str, ...] | None = None
@@ -215,12 +215,12 @@ class Columns(NamedTuple):
 
     @property
     def has_evidence_rows(self) -> bool:
-        """Whether a row is a judgment, a rating or an answer."""
+        """True for a row that is a judgment, a rating or an answer."""
         return self.rows.has_evidence_rows
 
     @property
     def is_written(self) -> bool:
-        """Whether a row is a pair: labels and ratings are only read."""
+        """True for a row that is a pair: labels and ratings are only read."""
         return self.rows.is_written
 
     def matches(self, row: JsonObject) -> bool:

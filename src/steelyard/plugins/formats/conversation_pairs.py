@@ -29,7 +29,7 @@ from steelyard.plugins.formats._turns import answer_of, conversation_of, earlier
 
 
 class RlhFlowConfig(Config, frozen=True):
-    """Who gave the scores: a name, and ``human``, ``llm`` or ``model``."""
+    """Source of the scores: a name, and ``human``, ``llm`` or ``model``."""
 
     rater: str = UNKNOWN_JUDGE
     """The name of the rater of the scores."""

@@ -114,9 +114,9 @@ class TrlSftConfig(Config, frozen=True):
     """The form of the rows."""
 
     messages: bool = False
-    """Whether prompt and answer are one conversation under messages: TRL then trains on the prompt, too."""
+    """Write prompt and answer as one conversation under messages: TRL then trains on the prompt, too."""
     texts: bool = False
-    """Whether texts are written, not lists of turns: TRL then trains without the chat template."""
+    """Write texts, not lists of turns: TRL then trains without the chat template."""
 
 
 def _trl_sft(config: TrlSftConfig) -> RowFormat:

@@ -103,14 +103,14 @@ class AnswerLabelsConfig(Config, frozen=True):
     """The share of the labels."""
 
     balanced: bool = False
-    """Whether a case leaves with as many bad as good answers: its best and its worst."""
+    """Write a case with as many bad as good answers: its best and its worst."""
 
 
 class TrlUnpairedConfig(AnswerLabelsConfig, frozen=True):
     """The form of the rows, and the share of the labels."""
 
     texts: bool = False
-    """Whether texts are written, not lists of turns: TRL then trains without the chat template."""
+    """Write texts, not lists of turns: TRL then trains without the chat template."""
 
 
 def label_answers(

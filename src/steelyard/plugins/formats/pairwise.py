@@ -76,9 +76,9 @@ class TrlConfig(Config, frozen=True):
     """``implicit`` writes the prompt inside both answers, instead of under ``prompt``."""
 
     implicit: bool = False
-    """Whether the prompt is written inside both answers, and not under prompt."""
+    """Write the prompt inside both answers, and not under prompt."""
     texts: bool = False
-    """Whether texts are written, not lists of turns: TRL then trains without the chat template."""
+    """Write texts, not lists of turns: TRL then trains without the chat template."""
 
 
 def _trl(config: TrlConfig) -> RowFormat:
@@ -163,7 +163,7 @@ class OpenRlhfConfig(Config, frozen=True):
     rejected_key: str = "rejected"
     """The key of the worse answer."""
     texts: bool = False
-    """Whether texts are written, not lists of turns: for OpenRLHF without --apply_chat_template."""
+    """Write texts, not lists of turns: for OpenRLHF without --apply_chat_template."""
 
 
 def _openrlhf(config: OpenRlhfConfig) -> RowFormat:

@@ -52,15 +52,15 @@ class JudgeConfig(Config, frozen=True):
     form: Form | None = None
     """The form of the verdict in the reply. Default: the style's."""
     reason: bool | None = None
-    """Whether the judge gives reasons before its verdict. Default: the style's."""
+    """Let the judge give reasons before its verdict. Default: the style's."""
     max_tokens: int | None = None
     """The longest reply in tokens. Default: the style's."""
     prompt_language: PromptLanguage = "item"
     """The language of the prompt; item is Chinese for Chinese items and English for all others."""
     criteria: bool | None = None
-    """Whether the prompt names criteria, by the item's category. Default: the style's."""
+    """Name criteria in the prompt, by the item's category. Default: the style's."""
     own_marks: bool | None = None
-    """Whether a verdict holds the code of its request, which no response can know. Default: the style's; forms other
+    """Let a verdict hold the code of its request, which no response can know. Default: the style's; forms other
     than brackets and json hold none."""
 
 
@@ -72,17 +72,17 @@ class Wording(Config, frozen=True):
     form: Form
     """The form of the verdict in the reply."""
     reason: bool
-    """Whether the judge gives reasons before its verdict."""
+    """Let the judge give reasons before its verdict."""
     system: bool
-    """Whether the instructions are a system message."""
+    """Write the instructions as a system message."""
     max_tokens: int
     """The longest reply in tokens."""
     prompt_language: PromptLanguage
     """The language of the prompt."""
     criteria: bool
-    """Whether the prompt names criteria."""
+    """Name criteria in the prompt."""
     own_marks: bool
-    """Whether a verdict holds the code of its request."""
+    """Let a verdict hold the code of its request."""
 
     def protocol(self) -> JsonObject:
         """Return what determines the prompts: these settings, and a hash of all texts."""

@@ -47,7 +47,7 @@ class OrderedConfig(JudgeConfig, frozen=True):
     """Settings of a judge that sees several answers at once."""
 
     orders: Orders | None = None
-    """Whether each comparison is made in both orders of the answers, or in one. Default: the style's, usually both."""
+    """Make each comparison in both orders of the answers, or in one. Default: the style's, usually both."""
 
 
 class PairwiseConfig(OrderedConfig, frozen=True):
@@ -59,7 +59,7 @@ class PairwiseConfig(OrderedConfig, frozen=True):
     """
 
     ties: bool | None = None
-    """Whether a tie is offered as a third verdict. Default: the style's, usually not."""
+    """Offer a tie as a third verdict. Default: the style's, usually not."""
     least_odds: float = 0.5
     """With first_token: the least probability of the labels together for a readable verdict."""
     disagreement: Literal["tie", "probabilities"] = "tie"

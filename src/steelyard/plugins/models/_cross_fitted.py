@@ -49,7 +49,7 @@ class FlatRatings(NamedTuple):
 
 
 class TrainingEvidence(NamedTuple):
-    """What a model is fitted to: pairs by a rule, or with ``mean-squared-error`` ratings."""
+    """Target of a fit: pairs by a rule, or with ``mean-squared-error`` ratings."""
 
     pairs: PairChoice | None = None
     loss: Literal["bradley-terry", "mean-squared-error"] = "bradley-terry"

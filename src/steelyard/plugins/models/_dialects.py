@@ -141,7 +141,7 @@ def _read_number(reply: Any, num: int) -> list[list[float]]:
 
 
 def in_order(rows: Any, num: int) -> list[JsonObject]:
-    """Return the results by their ``index``: each of 0 to num - 1 exactly once, in whatever order they came."""
+    """Return the results by their ``index``: each of 0 to num - 1 exactly once, in any order."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Malformed("no list of results")
     by_index = {row["index"]: row for row in rows if type(row.get("index")) is int}

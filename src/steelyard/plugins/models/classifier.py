@@ -34,7 +34,7 @@ class Config(BaseConfig, frozen=True):
     chat_template: str | None = None
     """plain, or a Jinja file. Default: the model's own."""
     strip: bool | None = None
-    """Whether white space at the very end is removed; without a manifest it stays."""
+    """Remove white space at the very end; without a manifest it stays."""
     max_length: Positive | None = None
     """The length limit in tokens. Default: the model's own."""
     over_length: OverLength | None = None
@@ -44,7 +44,7 @@ class Config(BaseConfig, frozen=True):
     tokens_per_forward: int | None = None
     """The bound of a forward pass in tokens; it changes no score. Default: 8,192, on a GPU up to 32,768."""
     invariant: bool = True
-    """Whether no bit of a score depends on the other answers of a pass; without it passes are free to round."""
+    """Let no bit of a score depend on the other answers of a pass; without it passes are free to round."""
     kernel: Literal["packed", "padded"] | None = None
     """packed computes a prompt once for all its answers, padded one row per answer. Default: packed where exact."""
     batch_size: int | None = None
@@ -137,7 +137,7 @@ class Classifier:
 
     @property
     def over_length(self) -> OverLength:
-        """What happens to longer answers."""
+        """Treatment of longer answers."""
         return self.rendering.over_length
 
 
@@ -147,7 +147,7 @@ def build(config: Config) -> Classifier:
 
 
 class ModelReading(NamedTuple):
-    """How a model reads text: its tokenizer and rendering, and its protocol as a run records it."""
+    """Protocol by which a model reads text: its tokenizer and rendering, and its protocol as a run records it."""
 
     tokenizer: Any
     rendering: "Rendering"

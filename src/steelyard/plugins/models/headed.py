@@ -35,7 +35,7 @@ class CheemsrmConfig(DecoderConfig, frozen=True):
     """Settings of the official CheemsRM layout; ``strip`` is on, as there."""
 
     strip: bool = True
-    """Whether white space at the end of the text is removed."""
+    """Remove white space at the end of the text."""
     as_published: bool = False
     """Also write the BOS token twice where the official code does: when both template and tokenizer write it."""
 

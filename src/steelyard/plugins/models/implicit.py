@@ -34,7 +34,7 @@ class Config(BaseConfig, frozen=True):
     reference: str | None = None
     """The folder or hub name of the model that the policy was trained from."""
     reduction: Literal["sum", "avg", "norm"] | None = None
-    """How token log-probabilities become one number: their sum, their mean (avg), or minus their Euclidean norm (norm,
+    """Number from the token log-probabilities: their sum, their mean (avg), or minus their Euclidean norm (norm,
     without a reference only); null is the published choice, sum with a reference and norm without."""
     beta: float = 1.0
     """The factor of the reward, as in the DPO loss; it changes no order."""
@@ -47,13 +47,13 @@ class Config(BaseConfig, frozen=True):
     max_length: Positive | None = None
     """The length limit of a conversation in tokens. Default: that of its training, or 2048."""
     over_length: Literal["unscored", "refuse"] | None = None
-    """What happens to longer answers: unscored (counted) or refuse; a cut answer has another probability."""
+    """Treatment of longer answers: unscored (counted) or refuse; a cut answer has another probability."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """The number type of both models."""
     tokens_per_forward: int = 2048
     """With invariant=false, the bound of a forward pass in tokens: each has a row of vocabulary size."""
     invariant: bool = True
-    """Whether no bit of a score depends on the other answers of a pass: each answer is then a pass by itself."""
+    """Let no bit of a score depend on the other answers of a pass: each answer is then a pass by itself."""
     batch_size: int | None = None
     """With invariant=false, the bound of a forward pass in answers. Default: no bound."""
 
@@ -145,7 +145,7 @@ class Implicit:
 
     @property
     def over_length(self) -> OverLength:
-        """What happens to longer answers: the published rule cuts the prompt and then the answer."""
+        """Treatment of longer answers: the published rule cuts the prompt and then the answer."""
         return "right" if self.is_published else self.rendering.over_length
 
     def encode(self, case: Case) -> list["EncodedAnswer"]:

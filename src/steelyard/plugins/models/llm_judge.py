@@ -24,7 +24,7 @@ class Config(PanelConfig, frozen=True):
     """
 
     task: Literal["pairs", "best", "ratings"] = "pairs"
-    """What a request compares: every pair in both orders, two to four answers, or one answer by a rating."""
+    """Content of a request: every pair in both orders, two to four answers, or one answer by a rating."""
     judges: tuple[PanelMember, ...] = ()
     """The members of a panel, each with its chat and judge."""
     seed: int = 0

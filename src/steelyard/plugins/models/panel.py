@@ -40,7 +40,7 @@ class Config(BaseConfig, frozen=True):
     members: tuple[str | Member, ...] = ()
     """The models: names, or tables with their settings."""
     combine: Literal["rank", "z", "scale"] = "rank"
-    """How scores are combined: mean rank in the case, z-score in the case, or z-score by given scales."""
+    """Combination of scores: mean rank in the case, z-score in the case, or z-score by given scales."""
 
 
 class PanelModel:

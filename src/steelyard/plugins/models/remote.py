@@ -54,7 +54,7 @@ class Config(BaseConfig, frozen=True):
     chat_template: str | None = None
     """With tokenizer: the chat template. Default: the tokenizer's own."""
     strip: bool = False
-    """Whether white space at the end of the text is removed."""
+    """Remove white space at the end of the text."""
     max_length: Positive = 2048
     """The limit of a text in tokens."""
     send: Literal["tokens", "text", "messages", "pair"] | None = None
@@ -74,7 +74,7 @@ class Config(BaseConfig, frozen=True):
     total_seconds: float = 600.0
     """The longest time for one request with all its tries, in seconds."""
     num_tries: Positive = 4
-    """How often a request that failed is tried in all."""
+    """Number of tries of a request that fails, in all."""
     wait_seconds: float = 1.0
     """The wait before the second try, in seconds; it doubles with each further try."""
 

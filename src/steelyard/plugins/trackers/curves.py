@@ -168,7 +168,7 @@ class WandbConfig(Config, frozen=True):
     entity: str | None = None
     """The user or team. Default: that of the account."""
     mode: Literal["online", "offline"] = "online"
-    """Whether runs are sent at once, or kept in the model folder for `wandb sync`."""
+    """Send runs at once, or keep them in the model folder for `wandb sync`."""
 
 
 class WandbTracker:

@@ -1,1 +1,1 @@
-"""Who works at the workbench: accounts, logins and tokens, and what each role may do."""
+"""People at the workbench: accounts, logins and tokens, and what each role may do."""

@@ -17,7 +17,7 @@ from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 
 Scope = Literal["read", "annotate", "administer"]
-"""What a token is for: to read through the REST interface, to annotate, or all that the interface allows its owner."""
+"""Purposes of a token: to read through the REST interface, to annotate, or all that the interface allows its owner."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 LONGEST_TOKEN_DAYS = 365
 _DAY = 24 * 3600.0

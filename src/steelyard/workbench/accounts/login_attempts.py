@@ -2,7 +2,7 @@
 
 Eight wrong passwords of anybody close a name for a while. A browser that was logged in with the name before has a
 signed cookie and a count of its own: others cannot lock its person out (OWASP, device cookies). A name is stored as a
-hash with the workbench's key: what somebody typed, perhaps the name of a person who was erased, stands nowhere.
+hash with the workbench's key: the typed name, perhaps the name of a person who was erased, stands nowhere.
 """
 
 import hmac
@@ -18,7 +18,7 @@ from steelyard.core.names import normalize_name
 from steelyard.workbench.storage.tables import StoredLoginAttempt
 
 DEVICE_SECONDS = 400 * 24 * 3600
-"""How long a browser stays known: browsers keep no cookie longer."""
+"""Time for which a browser stays known: browsers keep no cookie longer."""
 _WINDOW = 15 * 60.0
 _MOST_BY_NAME = 8
 _MOST_BY_ADDRESS = 60

@@ -81,7 +81,7 @@ _NOBODY = _hasher.hash("nobody")
 
 
 class Visitor(NamedTuple):
-    """Who sends a request. ``csrf``: the token that forms of a browser's session carry; null for API tokens.
+    """The sender of a request. ``csrf``: the token that forms of a browser's session carry; null for API tokens.
 
     ``scope``: that of an API token; null for a browser.
     """

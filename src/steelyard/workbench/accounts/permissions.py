@@ -1,4 +1,4 @@
-"""Who may do what: one permission for each route, and the permissions of each role.
+"""Permissions: one for each route, and the permissions of each role.
 
 A route names its permission in its signature (`needs`); a test walks all routes and all roles. A person who may do
 something in general still reaches only what is theirs: the functions behind the routes look objects up by person.

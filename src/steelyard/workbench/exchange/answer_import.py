@@ -53,7 +53,7 @@ class LeftOut(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ImportedAnswers(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What became of the answers of an export. ``before``: answers that the workbench had already.
+    """Outcomes of the answers of an export. ``before``: answers that the workbench had already.
 
     ``incomplete`` and ``contradictory`` answers were left out, and so were those ``too_late``: the task has the answers
     that it asks for, or is not open any more. ``without_time`` were stored with no time: the tool records none.
@@ -172,7 +172,7 @@ def _people(session: Session, answers: Sequence[ExternalAnswer], people: Mapping
 def _check_qualified(
     session: Session, project: StoredProject, answers: Sequence[ExternalAnswer], people: Mapping[str, StoredPerson]
 ) -> None:
-    """Raise ConfigError for the first answer of somebody who has not passed the qualification of the project."""
+    """Raise ConfigError for the first answer of a person who has not passed the qualification of the project."""
     settings = settings_of(project)
     may = {name: may_work(session, settings, project=project.id, person=row.id) for name, row in people.items()}
     for answer in answers:

@@ -20,7 +20,7 @@ from steelyard.workbench.exchange.external_tasks import ManifestTask, ReadExport
 
 
 class AnswerCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What became of the answers of an export. ``before``: answers that the case file had already.
+    """Outcomes of the answers of an export. ``before``: answers that the case file had already.
 
     ``contradictory`` answers are written with their contradictions; of ``incomplete`` ones what they have.
     """

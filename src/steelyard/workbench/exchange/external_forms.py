@@ -1,4 +1,4 @@
-"""What the forms of other tools show, in both languages, and what a tool consists of: writing and reading."""
+"""Contents of the forms of other tools, in both languages, and the parts of a tool: writing and reading."""
 
 import tomllib
 from collections import Counter

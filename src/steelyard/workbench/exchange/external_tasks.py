@@ -1,7 +1,7 @@
 """Tasks for another annotation tool, as annotators may see them, and the manifest that tells what each of them is.
 
 A tool gets letters in an order that is drawn for each task, and texts with masked names: nothing that says who wrote a
-response. The manifest, which has the ids behind the letters, stays with whoever reads the answers back.
+response. The manifest, which has the ids behind the letters, stays with the reader of the answers.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _KEY_DIGITS = 16
 
 
 class ManifestTask(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What a task is. ``shown``: the ids of its responses in the order A, B, C; ``number``: that of a workbench's row.
+    """An open task. ``shown``: the ids of its responses in the order A, B, C; ``number``: that of a workbench's row.
 
     ``has_scores``: the task asks for scores from 0 to 5. ``wanted``: how many people are to answer it.
     """
@@ -58,7 +58,7 @@ class ManifestTask(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class TaskManifest(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What was written for which tool. ``project``: the workbench's, null where the tasks are those of a case file.
+    """Tasks written for one tool. ``project``: the workbench's, null where the tasks are those of a case file.
 
     ``seed`` decided the order in which each task shows its responses.
     """

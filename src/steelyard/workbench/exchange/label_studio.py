@@ -1,7 +1,7 @@
 """Label Studio: a labelling configuration with tasks to import, and the answers of its JSON export.
 
 Places and scores are choices of one, from 1 and from 0: its Ranker shows a text in a list alone, where nothing can be
-marked, and its stars have no 0. Equal places are ties. A task that somebody skipped cannot be judged, unless the same
+marked, and its stars have no 0. Equal places are ties. A task that a person skipped cannot be judged, unless the same
 person answered it after all. Projects of Label Studio give each task to one person: ``project.json`` says how many.
 """
 
@@ -34,7 +34,7 @@ from steelyard.workbench.exchange.external_tasks import ExternalTask, ExternalTa
 
 _SKIPPED = "skipped in Label Studio"
 _SPACE = re.compile(r"\s|\\n")
-"""What the text of a mark has in another form than the response: its pages fold spaces, and write a line break as two
+"""Characters of a mark's text that differ from the response: its pages fold spaces, and write a line break as two
 characters."""
 
 

@@ -1,4 +1,4 @@
-"""What figures of agreement need of single tasks: how many there are, and how much answers to one task are alike.
+"""Facts of single tasks for figures of agreement: how many there are, and how much answers to one task are alike.
 
 Two people's answers to a task are one comparison, summed in `figure_tables`. With three people or more a task has
 several, and several tasks show responses of one item: such comparisons are not independent. How much wider that makes

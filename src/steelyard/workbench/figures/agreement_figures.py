@@ -181,7 +181,7 @@ def _ratio(gates: Sequence[Sequence[Any]]) -> RatioSums:
 
 
 class _Subject(NamedTuple):
-    """What a row is about, with its design effects. ``num_tasks``: null where the sums have their number."""
+    """The subject of a row, with its design effects. ``num_tasks``: null where the sums have their number."""
 
     name: str
     people: tuple[int, ...] = ()

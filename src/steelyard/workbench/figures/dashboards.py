@@ -1,4 +1,4 @@
-"""How far a project is: items by state, batch and category, answers a day and by person, reviews, and the forecast.
+"""Progress of a project: items by state, batch and category, answers a day and by person, reviews, and the forecast.
 
 Every figure is counted by the database in an index or from sums that answers added to (`counters`): the time of a page
 does not grow with the texts, and hardly with the items.
@@ -99,7 +99,7 @@ class RoundCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
 class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The progress of a project. ``answers_left``: those that open tasks ask for. ``pace``: answers a day of a person.
 
-    ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
+    ``pace`` is the mean over the days with any work; ``forecast_at``: when the forecast begins, seconds.
     ``unassignable``: work that waits for nobody; ``waiting``: for people. ``discards``: responses that people took out.
     """
 
@@ -208,7 +208,7 @@ def _counted(name: str, groups: Sequence[Any]) -> ItemCounts:
 
 
 def _days(session: Session, project: int, shown: Sequence[ShownSums]) -> tuple[DayCounts, ...]:
-    """Return the days on which somebody answered, aligned, settled or reviewed."""
+    """Return the days on which a person answered, aligned, settled or reviewed."""
     sums = (StoredWorkDay.num_answers, StoredWorkDay.num_gold, StoredWorkDay.num_rework, StoredWorkDay.seconds)
     rows = session.execute(
         select(StoredWorkDay.day, *(func.sum(column) for column in sums), func.count())

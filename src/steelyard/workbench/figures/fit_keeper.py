@@ -19,7 +19,7 @@ from steelyard.workbench.pipeline.rater_fits import count_answers, fit_people, i
 from steelyard.workbench.storage.database import Database
 
 THREAD_NAME = "fit of project"
-"""How the names of the threads begin that fit and assess beside the requests."""
+"""The beginning of the names of threads that fit and assess beside the requests."""
 PATIENCE = 0.5
 """Seconds that a page waits for what is due, where it may be done by then."""
 _MOST_ANSWERS, _MOST_ITEMS = 500, 200
@@ -27,7 +27,7 @@ _MOST_ANSWERS, _MOST_ITEMS = 500, 200
 
 
 _BEHIND_REQUESTS = 5
-"""How far the process of a long fit stands back behind those that answer requests (`os.nice`)."""
+"""The niceness of the process of a long fit beside those that answer requests (`os.nice`)."""
 
 
 class FitKeeper:

@@ -1,4 +1,4 @@
-"""What native speakers say of the items of a project, by language: the figures of `export --what native` as a page."""
+"""Results of native speakers on a project's items, by language: the figures of `export --what native` as a page."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session

@@ -10,7 +10,7 @@ from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredIte
 
 AdjudicationStage = Literal["alignment"] | Layer
 _LONGEST = 1800.0
-"""The most seconds that count for one form, whatever its page reports."""
+"""The most seconds that count for one form, also where its page reports more."""
 
 
 def count_adjudication(

@@ -46,7 +46,7 @@ def change_settings(
 def reasons_so_far(session: Session, project: StoredProject) -> frozenset[str]:
     """Return every reason for which a response could be discarded, now or under earlier settings.
 
-    Somebody may have the page of a task open that offers a reason which the settings have lost since.
+    A person may have the page of a task open that offers a reason which the settings have lost since.
     """
     changed = select(StoredEvent.detail).where(
         StoredEvent.subject == "project", StoredEvent.subject_id == project.id, StoredEvent.action == _CHANGED

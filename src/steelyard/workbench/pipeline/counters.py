@@ -41,7 +41,7 @@ from steelyard.workbench.storage.tables import (
 
 DAY = 24 * 3600.0
 GATE_EVENTS = ("agreed", "disagreed", "uncompared")
-"""What happens to an item when its last answer comes."""
+"""The consequence of an item's last answer."""
 _BLOCK = 500
 _PAIR_SUMS = tuple(
     column.name for column in StoredPairAgreement.__table__.columns
@@ -111,7 +111,7 @@ def count_stored_answer(
     if task.num_answered == 1:
         # This one: there is nothing to compare it with.
         return
-    # In the order of the people: whoever adds to several rows takes them in the same order as everybody else.
+    # In the order of the people: every transaction that adds to several rows takes them in the same order.
     for person, other in session.execute(_OTHERS, {"task": task.id, "answer": answer.id}).all():
         counts = count_two_answers(task.responses, (content, msgspec.convert(other, TaskAnswer)), kind)
         first, second = answer.person_id, person

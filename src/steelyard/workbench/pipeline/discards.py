@@ -25,7 +25,7 @@ _BLOCK = 500
 
 
 class ItemDiscards(NamedTuple):
-    """What people took out of an item: the reason by response, and how many tasks ended and were added for it."""
+    """Responses that people took out: the reason by response, and how many tasks ended and were added for it."""
 
     reasons: dict[str, str]
     num_ended: int

@@ -1,4 +1,4 @@
-"""What people say of each task of an item: their answers, what they propose while they align, and what was settled.
+"""Evidence of people on each task of an item: their answers, what they propose while they align, and what was settled.
 
 Answers of the stage ``proposal`` are steps of a discussion: the latest of a person counts. The answer that people align
 on has the stage ``alignment``, the one of a layer its name: either settles the task.
@@ -54,18 +54,18 @@ class TaskEvidence:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all wanted people have answered."""
+        """True after all wanted people have answered."""
         return len(self.answers) >= self.task.num_wanted
 
     @property
     def is_disputed(self) -> bool:
-        """Whether the people's answers differ on a point, or one of them could not judge."""
+        """True where the people's answers differ on a point, or one of them could not judge."""
         answers = list(self.answers.values())
         return any(answer.cannot_judge is not None for answer in answers) or not are_alike(self.task, answers)
 
     @property
     def is_open(self) -> bool:
-        """Whether the task is disputed and not settled yet."""
+        """True for a disputed task that is not settled yet."""
         return self.settled is None and self.is_disputed
 
     @property

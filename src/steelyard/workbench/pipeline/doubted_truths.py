@@ -22,7 +22,7 @@ from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredPl
 FEWEST_PEOPLE = 3
 """Good annotators who answered a gold task, of whom more than half must contradict it."""
 LEAST_GOLD, LEAST_ACCURACY = 5, 0.7
-"""Who is a good annotator: the number of gold answers, and the accuracy on them."""
+"""The condition for a good annotator: the number of gold answers, and the accuracy on them."""
 _UPHELD = "truth upheld"
 
 

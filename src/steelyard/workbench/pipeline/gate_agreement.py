@@ -62,7 +62,7 @@ _OF_PAIR = _DOUBLES.where(
 
 
 class UnitCounts:
-    """What the complete items of each unit agree on, within one transaction that takes many items to the gate."""
+    """Agreement of the complete items of each unit, within one transaction that takes many items to the gate."""
 
     def __init__(self) -> None:
         self._counts: dict[object, PairCounts] = {}

@@ -1,4 +1,4 @@
-"""How an item moves: one event at a time, on its locked row, with the event in the audit log."""
+"""The moves of an item: one event at a time, on its locked row, with the event in the audit log."""
 
 from sqlalchemy import ColumnElement, bindparam, select, update
 from sqlalchemy.orm import Session
@@ -27,7 +27,7 @@ def move(
 ) -> None:
     """Move an item by an event, and past the layers that did not draw it. Raises TransitionRefused.
 
-    The tasks of an item that is dropped are taken from whoever has them.
+    The tasks of an item that is dropped are taken from the people who have them.
     """
     before = item.state
     item.state, item.round = advance(before, event, round=item.round)  # pyright: ignore[reportArgumentType] - an ItemState
@@ -47,7 +47,7 @@ def move(
 
 def retire_tasks(session: Session, which: ColumnElement[bool]) -> None:
     """Retire tasks: nobody gets them any more, and who has one now loses it. Their answers stay."""
-    # Tasks first: whoever reserves one at this moment has done so before, or finds it closed.
+    # Tasks first: a person who reserves one at this moment has done so before, or finds it closed.
     session.execute(update(StoredTask).where(which).values(is_retired=True, is_open=False))
     tasks = select(StoredTask.id).where(which)
     held = StoredAssignment.task_id.in_(tasks), StoredAssignment.state == "open"

@@ -209,7 +209,7 @@ def answer_page(
 def latest_answers_of(project: int, most: int) -> Subquery:
     """Select number, task, person and content of the latest ``most`` answers of people to ordinary tasks of a project.
 
-    Whoever reads them has to put them into an order again.
+    Readers have to put them into an order again.
     """
     task = aliased(StoredTask)
     # Not a join: SQLite, which knows nothing of the sizes of tables, would read all answers of the project, and sort.

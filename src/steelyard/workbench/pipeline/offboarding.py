@@ -17,7 +17,7 @@ from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredItem, StoredPerson, StoredTask
 
 _BLOCK = 500
-_REASON = "somebody who would have to align it has left"
+_REASON = "a person who would have to align it has left"
 _ACTIVE = select(StoredPerson.id).where(
     StoredPerson.id.in_(bindparam("people", expanding=True)),
     StoredPerson.role == "annotator",
@@ -59,7 +59,7 @@ def pass_on_abandoned(session: Session, items: Sequence[StoredItem], *, at: floa
 
 
 def abandoned(session: Session, items: Sequence[StoredItem]) -> list[StoredItem]:
-    """Return those of the items in alignment that wait for somebody who has left."""
+    """Return those of the items in alignment that wait for a person who has left."""
     waiting: list[StoredItem] = []
     for block in batched(items, _BLOCK):
         evidence = evidence_of(session, block)
@@ -70,5 +70,5 @@ def abandoned(session: Session, items: Sequence[StoredItem]) -> list[StoredItem]
 
 
 def _is_abandoned(task: TaskEvidence, active: set[int]) -> bool:
-    """Tell whether an open task has somebody who has left without a proposal: it is settled when all agree."""
+    """Tell whether an open task has a person who has left without a proposal: it is settled when all agree."""
     return task.is_open and not task.answers.keys() <= active | task.proposals.keys()

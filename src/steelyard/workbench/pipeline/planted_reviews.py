@@ -81,7 +81,7 @@ class ShownReview(NamedTuple):
 
     @property
     def is_sent_back(self) -> bool:
-        """Whether the item is shown as one that is annotated again."""
+        """True for an item that is shown as one that is annotated again."""
         return self.state == "annotating"
 
 
@@ -138,7 +138,7 @@ def num_open_reviews(session: Session, person: int, role: str) -> int:
 def shown_to(session: Session, project: int, person: int, role: str) -> ShownTable | None:
     """Return the planted reviews of a project that a person with a role sees: those that wait, and decided ones.
 
-    A decision seems to have moved the item as it would have moved one that waited: see `_as_decided`. Whoever has the
+    A decision seems to have moved the item as it would have moved one that waited: see `_as_decided`. A holder of the
     answers of an item sees it as it is, and so does a researcher who is to rule on a truth that another one sent back.
     """
     layer: Layer | None = next((layer for layer in LAYERS if ROLE_OF[layer] == role), None)

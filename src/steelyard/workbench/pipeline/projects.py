@@ -48,21 +48,21 @@ class ProjectSettings(Config, frozen=True):
     """The settings of a project."""
 
     rules: PipelineRules = PipelineRules()
-    """How items move."""
+    """The ways of items."""
     tasks: TaskRules = TaskRules()
     """Which tasks a case gets."""
     qualification: QualificationRules = QualificationRules()
-    """What new annotators pass before real tasks."""
+    """The qualification that new annotators pass before real tasks."""
     limits: WorkLimits = WorkLimits()
-    """How much work one person gets."""
+    """The amount of work of one person."""
     discard_reasons: tuple[str, ...] = DEFAULT_DISCARDS
     """Why a response may be discarded."""
     seed: int = 0
     """The seed of designs, orders and draws."""
     price: float = 0.0
-    """What an hour of active time costs, or an answer; 0 where the pages show no cost."""
+    """The price of an hour of active time, or of an answer; 0 where the pages show no cost."""
     priced_by: Literal["hour", "answer"] = "hour"
-    """What the price is for."""
+    """The unit of the price."""
     currency: str | None = None
     """The currency of the price, as it is shown; nothing for none."""
 
@@ -113,7 +113,7 @@ def settings_of(project: StoredProject) -> ProjectSettings:
 
 @dataclass(frozen=True)
 class ImportNote:
-    """What an import made: items, their tasks, how many items each layer of review checks, and cases left out."""
+    """The outcome of an import: items, their tasks, how many items each layer of review checks, and cases left out."""
 
     num_items: int
     num_tasks: int

@@ -1,7 +1,7 @@
 """The next tasks of a person: exactly as many people for each task as are wanted, however many ask at the same time.
 
 A slot of a task is taken by one conditional update of its row: two people who want the last slot cannot both get it,
-on any database, and nothing waits for a lock. Whoever does not answer in time loses the slot to somebody else.
+on any database, and nothing waits for a lock. A person who does not answer in time loses the slot to another one.
 """
 
 import random

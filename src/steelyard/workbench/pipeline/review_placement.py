@@ -147,7 +147,7 @@ def _spare_number(session: Session, item: StoredItem, rng: Generator) -> StoredS
 
 
 def can_review(layer: Layer) -> ColumnElement[bool]:
-    """Return the condition that somebody of a layer does not know the item of the statement."""
+    """Return the condition that a person of a layer does not know the item of the statement."""
     colleague = aliased(StoredPerson)
     return (
         exists()

@@ -85,7 +85,7 @@ def _had_drawn(session: Session, item: StoredItem, layer: Layer) -> bool:
 
 
 def _is_unknown(session: Session, item: StoredItem, layer: Layer) -> bool:
-    """Tell whether somebody of a layer does not know an item, and it has no planted review of this round yet."""
+    """Tell whether a person of a layer does not know an item, and it has no planted review of this round yet."""
     known = select(StoredItem.id).where(StoredItem.id == item.id, can_review(layer))
     planted = select(StoredPlantedReview.id).where(
         StoredPlantedReview.item_id == item.id,

@@ -210,7 +210,7 @@ def locked_item(session: Session, number: int) -> StoredItem:
 def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> None:
     """Store the decision of a layer on an item.
 
-    Raises TransitionRefused where somebody else was faster, or has sent the item back and it came again with other
+    Raises TransitionRefused where another person was faster, or has sent the item back and it came again with other
     answers, and RefusedError for a rejection without a reason.
     """
     check_reason(verdict)
@@ -219,7 +219,7 @@ def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, per
         raise TransitionRefused(f"the item is in round {locked.round} by now")
     planted = open_review(session, number, layer, person, locks=True)
     if planted is None and locked.id != number:
-        raise TransitionRefused("somebody else has decided on the item by now")
+        raise TransitionRefused("another person has decided on the item by now")
     if planted is not None:
         chosen = {"is_accepted": verdict.is_accepted, "reason": verdict.reason}
         decide_planted(session, planted, **chosen, person=person, at=at)
@@ -331,7 +331,7 @@ def begin_round(
 ) -> None:
     """Send items back to annotation with new tasks, and draw which layers review them again."""
     settings = settings_of(project)
-    # Whatever the name of this draw is, it must differ from the draws before it: the rounds grow with each.
+    # The name of this draw must differ from the draws before it: the rounds grow with each.
     batch = f"{items[0].batch}, rejected in round {max(item.round for item in items)}"
     for start in range(0, len(items), _BLOCK):
         block = items[start : start + _BLOCK]

@@ -1,7 +1,7 @@
-"""What a person enters: drafts on the way, the answer at the end, and the gate behind the last answer of an item.
+"""Entries of a person: drafts on the way, the answer at the end, and the gate behind the last answer of an item.
 
 An answer is written once. The same one sent again, by an impatient click or a connection that broke, is found and says
-so; one that comes after somebody else has taken the slot is kept as a draft and refused.
+so; one that comes after another person has taken the slot is kept as a draft and refused.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,7 +68,7 @@ _LATEST = (
     .join(StoredPerson, StoredAssignment.person_id == StoredPerson.id)
     .outerjoin(StoredGuideline, _GUIDELINES_OF_TASK)
     .where(StoredAssignment.id == bindparam("assignment"))
-    # The time of a task may be over at this very moment: who gives its slot to somebody else waits, or was faster.
+    # The time of a task may be over at this very moment: who gives its slot away waits, or was faster.
     .with_for_update(of=StoredAssignment)
     .order_by(
         case((StoredGuideline.id == bindparam("guideline"), 0), else_=1),
@@ -123,7 +123,7 @@ class LockedAssignment(NamedTuple):
 
 
 Outcome = Literal["stored", "stored before", "too late"]
-"""What became of an answer; ``too late`` where somebody else has the slot by now."""
+"""The fate of an answer; ``too late`` where another person has the slot by now."""
 
 
 def save_draft(
@@ -145,7 +145,7 @@ def save_draft(
 def count_seconds(assignment: StoredAssignment, reported: float, *, at: float) -> float:
     """Return how many of the seconds that a page reports have passed since the draft before, or since the assignment.
 
-    Those of all drafts together never exceed the time since the task was assigned, whatever is sent.
+    Those of all drafts together never exceed the time since the task was assigned, for any times that are sent.
     """
     passed = at - max(assignment.assigned_at, assignment.active_at or 0.0)
     if assignment.state != "answered":
@@ -237,12 +237,12 @@ def pass_gate(
     is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
     event: ItemEvent = "agreed" if is_agreed else "disagreed"
     if session.scalar(_COMPARED, {"item": item.id, "round": item.round}) is None:
-        # No task has two answers. Where the only person could not judge, somebody has to settle the task.
+        # No task has two answers. Where the only person could not judge, the layer has to settle the task.
         event = "disagreed" if any(each.is_open for each in evidence_of(session, [item])[item.id]) else "uncompared"
     count_stored_gate(session, item, item.round, counts_of_item, is_passed=event == "agreed", at=at)
     move(session, item, event, person=None, at=at)
     finish_if_settled(session, item, person=None, at=at)
-    # Somebody may have left since the answer that would have to be aligned now.
+    # A person may have left since the answer that would have to be aligned now.
     pass_on_abandoned(session, [item], at=at)
 
 

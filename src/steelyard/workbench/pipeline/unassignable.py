@@ -35,7 +35,7 @@ Reason = Literal[
 """Why work is unassignable: nobody annotates; nobody is qualified; none has the category; all records of
 those with it are too low (`work_limits`); the rule of rework leaves out everybody, in one way or the other; everybody
 who may has had the task. Of items: no account has the role that decides; all of that role have worked on the item;
-somebody who has to align has a closed account, or another role by now."""
+a person who has to align has a closed account, or another role by now."""
 _WAITING = {state: ROLE_OF[layer] for state, layer in (REVIEWED_BY | SETTLED_BY).items()}
 _MOST_TASKS = 5000
 _NUM_EXAMPLES = 5
@@ -93,7 +93,7 @@ class _Team(NamedTuple):
         return [each for each in self.qualified if not (each.skills and category) or category in each.skills]
 
     def why_none(self, category: str) -> Reason | None:
-        """Return why nobody may work on a category; null where somebody may."""
+        """Return why nobody may work on a category; null where a person may."""
         if not self.every:
             return "nobody"
         if not self.qualified:
@@ -188,7 +188,7 @@ def _by_rule(able: set[int], former: Mapping[int, int], round_: int, rework: str
 
 
 def _people_of(session: Session, chosen: Select) -> dict[int, set[int]]:
-    """Return who has had each of the chosen tasks; whoever let it expire may take it again."""
+    """Return who has had each of the chosen tasks; a person who let it expire may take it again."""
     # The tasks are chosen again: their numbers, thousands of parameters, would take longer.
     tasks, had = chosen.subquery(), defaultdict(set)
     rows = (

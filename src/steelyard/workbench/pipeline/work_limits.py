@@ -1,4 +1,4 @@
-"""What one person may still get of a project: a number of answers a day, and no categories of a poor record.
+"""Work that one person may still get of a project: a number of answers a day, and no categories of a poor record.
 
 The record is the accuracy on gold tasks of a category. A category is closed to a person while the whole 95% interval of
 that accuracy lies below the least one, so that a few bad answers close nothing. Gold tasks go on in closed categories:
@@ -22,10 +22,10 @@ _MOST_ANSWERS = 100_000
 
 
 class WorkLimits(Config, frozen=True):
-    """How much work one person gets, and on which record."""
+    """The amount of work of one person, and the record that it takes."""
 
     most_answers_a_day: int = 0
-    """Answers of one person within 24 hours after which there are no further tasks; 0 for no limit."""
+    """Most answers of one person within 24 hours; 0 for no limit."""
     least_accuracy: float = 0.0
     """The accuracy on gold tasks of a category below which, with 95% confidence, a person gets no more of its tasks."""
 

@@ -25,7 +25,7 @@ from steelyard.workbench.storage.tables import StoredItem, StoredProject, Stored
 
 
 class ImportedQualification(NamedTuple):
-    """How many tasks an import made, how many were there, and how many of an export people left without one answer."""
+    """Numbers of tasks that an import made, that were there, and that people of an export left without one answer."""
 
     num_tasks: int
     num_before: int

@@ -2,7 +2,7 @@
 
 A new annotator gets a round of tasks drawn from the project's qualification tasks, sees the reference after each, and
 passes by the share of it that was met. Who fails waits for a manager, who allows another round or lets the person pass.
-Whoever has answered real tasks of the project before needs none.
+People who have answered real tasks of the project before need none.
 """
 
 from collections.abc import Mapping, Sequence

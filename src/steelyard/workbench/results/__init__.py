@@ -1,1 +1,1 @@
-"""What leaves the workbench for good: releases, and the methods of a paper."""
+"""Results that leave the workbench for good: releases, and the methods of a paper."""

@@ -82,7 +82,7 @@ class GoldOrigin(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class GoldAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What a person's answer to a gold task is worth: the points that are as in the truth, of those that count.
+    """The score of a person's answer to a gold task: the points that are as in the truth, of those that count.
 
     ``void``: the truth was withdrawn since; accuracy leaves it out, and answers whose ``judged`` is 0.
     """
@@ -114,7 +114,7 @@ class GoldRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def answer_records(session: Session, project: StoredProject, *, block: int = BLOCK) -> Iterator[AnswerRecord]:
-    """Yield every answer of a project, the earliest first, whatever became of its item.
+    """Yield every answer of a project, the earliest first, also of items that were dropped.
 
     Steps of a discussion (``proposal``) are included; what came of it is an answer of its own.
     """

@@ -326,7 +326,7 @@ def _percent(share: float | None) -> str:
 
 
 def _setting(share: float) -> str:
-    """Return a share that somebody chose, as precisely as it was chosen."""
+    """Return a share that a person chose, as precisely as it was chosen."""
     return f"{100 * share:g}%"
 
 

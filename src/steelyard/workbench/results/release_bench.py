@@ -72,7 +72,7 @@ def state_label_error(cases: Iterable[Case], files: dict[str, str]) -> StatedLab
 
 
 class ReleaseCounts:
-    """What a release has, gathered while its cases pass; ``numbers`` of prompts, responses, pairs, judgments, ratings.
+    """Counts of a release, gathered while its cases pass; ``numbers`` of prompts, responses, pairs, judgments, ratings.
 
     ``people`` are those whose judgments it has, also where several gave one together.
     """

@@ -40,7 +40,7 @@ class ReleasedPart(NamedTuple):
 
 
 class BenchRelease(NamedTuple):
-    """What all parts share: the name, the canary, how people annotated, the parts, and the time."""
+    """Facts that all parts share: the name, the canary, how people annotated, the parts, and the time."""
 
     name: str
     version: str

@@ -56,7 +56,7 @@ class ReleasedGuideline(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ReleaseManifest(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What a release is. ``exported_by``: the pseudonym of a person; null for the command line.
+    """A release. ``exported_by``: the pseudonym of a person; null for the command line.
 
     ``items`` counts the cases of the file, also by language and by category; ``judges`` counts people.
     """
@@ -223,7 +223,7 @@ def _guidelines(session: Session, project: int) -> tuple[ReleasedGuideline, ...]
 def _store(
     session: Session, project: int, content: _Content, manifest: ReleaseManifest, *, by: int | None, at: float
 ) -> StoredRelease:
-    # Somebody else may have taken the name while this one was read.
+    # Another person may have taken the name while this one was read.
     _check_free(session, session.get_one(StoredProject, project), manifest.release)
     text = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=2) + b"\n"
     release = StoredRelease(

@@ -159,7 +159,7 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
 
 
 class _DraftQuery(msgspec.Struct, frozen=True):
-    """What comes with a draft: ``seconds`` since the last one; ``again`` where nothing was entered since."""
+    """The body of a draft: ``seconds`` since the last one; ``again`` where nothing was entered since."""
 
     assignment: int
     seconds: _Seconds = 0.0
@@ -167,7 +167,7 @@ class _DraftQuery(msgspec.Struct, frozen=True):
 
 
 class _AnswerQuery(msgspec.Struct, frozen=True):
-    """What comes with an answer: ``seconds`` since the last draft, ``guideline`` on the page."""
+    """The body of an answer: ``seconds`` since the last draft, ``guideline`` on the page."""
 
     assignment: int
     seconds: _Seconds = 0.0
@@ -218,7 +218,7 @@ BRIEF_ROUTES = (tasks, draft, answer)
 
 @router.post("/annotate/{assignment}/release")
 def hand_back(request: Request, visitor: Annotator, assignment: int) -> Response:
-    """Give a task back: somebody else gets it."""
+    """Give a task back: another person gets it."""
     outcome = _outcome_of(
         database_of(request),
         visitor.person,

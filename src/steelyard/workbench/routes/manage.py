@@ -115,7 +115,7 @@ def project_page(request: Request, visitor: Manager, project: RowNumber) -> Resp
 
 @router.post("/manage/projects/{project}/settings")
 def new_settings(request: Request, visitor: Manager, project: RowNumber, entered: Entered) -> Response:
-    """Change the settings of a project, unless somebody changed them since the form was opened."""
+    """Change the settings of a project, unless they were changed since the form was opened."""
     settings, version = settings_from(entered), entered.get("version", "")
 
     def change(session: Session) -> bool:

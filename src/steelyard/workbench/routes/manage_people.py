@@ -87,7 +87,7 @@ def change_person(
     is_active: Annotated[bool, Form()] = False,
     version: Text = "",
 ) -> Response:
-    """Change role, skills, and whether the account is open, unless somebody changed them since the form was opened.
+    """Change role, skills, and whether the account is open, unless they were changed since the form was opened.
 
     Closing an account logs the person out.
     """

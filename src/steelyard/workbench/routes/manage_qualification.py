@@ -29,7 +29,7 @@ Decision = Literal["let pass", "let repeat"]
 
 
 class DecisionRequest(BaseModel):
-    """What a manager decides on a person: to let pass, or to let repeat after a failure, and why."""
+    """Decisions of a manager on a person: to let pass, or to let repeat after a failure, and why."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -38,7 +38,7 @@ class DecisionRequest(BaseModel):
 
 
 class QualificationTasksNote(BaseModel):
-    """How many tasks of a qualification were made."""
+    """Number of tasks of a qualification that were made."""
 
     num_tasks: int
 

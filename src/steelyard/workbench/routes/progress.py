@@ -1,4 +1,4 @@
-"""How projects go: pages of figures for the layers, researchers and administrators."""
+"""Progress of projects: pages of figures for the layers, researchers and administrators."""
 
 import time
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How projects go, for programs: the figures of the pages as JSON, and the schemas of these records."""
+"""Progress of projects for programs: the figures of the pages as JSON, and the schemas of these records."""
 
 import time
 from collections.abc import Callable

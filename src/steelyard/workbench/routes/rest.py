@@ -105,7 +105,7 @@ class AnswersNote(BaseModel):
 
 
 class ProgressNote(BaseModel):
-    """How far a project is: items by state, and how many of them are finished."""
+    """Progress of a project: items by state, and how many of them are finished."""
 
     num_items: int
     num_finished: int
@@ -253,7 +253,7 @@ def list_answers(
 ) -> AnswersNote:
     """List the answers of a project, the earliest first, a page at a time.
 
-    Whoever reviews gets those to finished items, as by the export.
+    Reviewers get those to finished items, as by the export.
     """
     reviews = visitor.role in ROLE_OF.values()
 

@@ -1,6 +1,6 @@
 """The queues of the layers: items that annotators could not settle, items to review, and whole batches.
 
-The layer is that of the visitor's role. Whoever annotated or aligned an item never gets it here: 404.
+The layer is that of the visitor's role. People who annotated or aligned an item never get it here: 404.
 """
 
 import time

@@ -74,7 +74,7 @@ def open_database(reference: ProjectReference, path: Path) -> Database:
 
 
 def find_project(session: Session, reference: ProjectReference, *, where: str) -> StoredProject:
-    """Return the project, whatever its name is now. Raises FileError where the database has another in its place."""
+    """Return the project of any name. Raises FileError where the database has another in its place."""
     project = session.get(StoredProject, reference.project)
     if project is None or project.created_at != reference.created_at:
         raise FileError(

@@ -1,6 +1,6 @@
 """The stage `annotate` of a recipe: cases into a project of the workbench, once, and then people's work until its end.
 
-The cases are recognised by their content: the same command imports nothing a second time, whatever was killed between.
+The cases are recognised by their content: the same command imports nothing a second time, also after kills between.
 While people work the stage waits, and the same command goes on when they have finished. Simulated people work at once,
 in a database of their own inside the stage's folder.
 """
@@ -71,11 +71,11 @@ class Config(BaseConfig, frozen=True):
     secret: str | None = None
     """The environment variable that has the address, where it has a password; it takes the place of database."""
     add: bool = False
-    """Whether cases that the project lacks are added to it, and others of it stay. Default: it has exactly these."""
+    """Add cases that the project lacks to it, and keep its others. Default: it has exactly these."""
     tasks: TaskRules = TaskRules()
     """Which tasks a case gets; tasks.kind is their kind."""
     rules: PipelineRules = PipelineRules()
-    """How items move. Without reviewers: delivery_share and operations_share 0, and validation false."""
+    """The ways of items. Without reviewers: delivery_share and operations_share 0, and validation false."""
     seed: int = 0
     """The seed of designs, orders and draws, and of simulated people."""
 
@@ -168,7 +168,7 @@ def _simulate(result: Result, cases: Path, config: Config) -> dict[str, int]:
 def _wait_for_people(result: Result, cases: Path, config: Config) -> dict[str, int]:
     """Import the cases if they are not in the project. Raises WaitingError until its people have finished."""
     file = result.path(PROJECT_FILE)
-    # What an earlier run imported is there, by whatever name.
+    # What an earlier run imported is there, by any name.
     reference = read_reference(file) if file.is_file() else None
     if reference is not None and reference.is_simulated:
         raise ConfigError("its people are simulated", where=str(file), do="name another folder for real people")

@@ -44,7 +44,7 @@ class Config(BaseConfig, frozen=True):
     """Settings of the export of people's answers to a recipe."""
 
     evidence: Evidence = "aligned"
-    """What stands after alignment and review, or the first answers of both people, too."""
+    """The answers that stand after alignment and review, or the first answers of both people, too."""
     least_quality: float = 50.0
     """The points, of 100, below which people refuse a translation: its prompt leaves the prompts that stay."""
 

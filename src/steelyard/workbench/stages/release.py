@@ -51,9 +51,9 @@ class Config(BaseConfig, frozen=True):
     near_duplicates: float = 0.8
     """The similarity of prompts (Jaccard, of character shingles) from which they stay in one part."""
     strata: tuple[Stratum, ...] = STRATA
-    """What the hidden part has an equal share of; [] for small benches, whose groups have too few prompts to share."""
+    """Groups that the hidden part shares equally; [] for small benches, whose groups have too few prompts to share."""
     canary: bool = True
-    """Whether every line has a text by which the data are found in training data."""
+    """Give every line a text by which the data are found in training data."""
     licence: str | None = None
     """The licence, such as CC-BY-4.0, for the card."""
     seed: int = 0

@@ -1,1 +1,1 @@
-"""What the workbench stores: tables and their migrations, transactions on SQLite and PostgreSQL, the audit log."""
+"""Storage of the workbench: tables and their migrations, transactions on SQLite and PostgreSQL, the audit log."""

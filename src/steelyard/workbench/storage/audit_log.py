@@ -1,7 +1,7 @@
 """The audit log: who did what to which object, in a chain of hashes that shows any change afterwards.
 
 An event is written in the transaction of what it tells of, so that neither exists without the other. The tables refuse
-updates and deletions. Whoever holds the password of the database could still rewrite history: `check_log` says where.
+updates and deletions. A holder of the database's password could still rewrite history: `check_log` says where.
 The event of an answer has the hash of its content: an answer that was changed shows as well, and so does one whose
 event was cut off at the end of the log. A check that finds nothing is an event itself, after which the next one may
 begin: the whole log is read on request.
@@ -54,7 +54,7 @@ _LOG, _CHECKED = "log", "log checked"
 
 
 class AuditEvent(NamedTuple):
-    """What a person did: ``person`` is null for the program itself; ``subject`` names a table's noun, such as ``item``.
+    """An event: ``person`` is null for the program itself; ``subject`` names a table's noun, such as ``item``.
 
     ``detail`` never holds a password, a token or the text of an answer.
     """
@@ -91,7 +91,7 @@ class LogCheck(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was found."""
+        """True for a log without a problem."""
         return self.broken is None and self.answer is None
 
 

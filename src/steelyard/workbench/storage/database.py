@@ -44,7 +44,7 @@ from steelyard.workbench.storage.database_errors import (
 ResultT = TypeVar("ResultT")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _TRIES = 8
-"""How often a transaction is run that others stand in the way of."""
+"""Number of times that a transaction is run which others block."""
 _BUSY_SECONDS = 10.0
 _CONNECT_SECONDS = 10
 _CONNECTIONS = 20
@@ -57,7 +57,7 @@ _MIGRATION_LOCK = 0x57656967
 _NOT_SAID = (None,) * 5
 """Sizes and precisions of a column, which nobody asks for."""
 _NUM_KEPT = 200
-"""How many of the rows that it read last a transaction that writes holds on to."""
+"""Number of rows read last that a writing transaction holds on to."""
 
 
 class Database:
@@ -68,7 +68,7 @@ class Database:
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         # Connections to SQLite begin no transaction by themselves: `_prepare_sqlite`.
         self._single = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
-        # SQLite has one writer at a time, whatever it writes.
+        # SQLite has one writer at a time, for any table.
         self._turn = FairTurn() if self.is_sqlite else None
 
     @property
@@ -249,7 +249,7 @@ def open_workbench(address: str, *, is_made: bool = False) -> Database:
 
 
 class FairTurn:
-    """A place for ``with turn.taken()`` that is handed on, when it is let go, to whoever has waited longest.
+    """A place for ``with turn.taken()`` that is handed on, when it is let go, to the thread that has waited longest.
 
     `threading.Lock` lets any waiting thread go next, and mostly the one that has just been there: with twenty people at
     one SQLite file some would wait for seconds while others are served at once.
@@ -282,7 +282,7 @@ class FairTurn:
             gate = Lock()
             gate.acquire()
             self._waiting.append(gate)
-        # Opened by whoever hands the place on, which stays taken in between.
+        # Opened by the thread that hands the place on, which stays taken in between.
         gate.acquire()
 
     def _hand_on(self) -> None:
@@ -374,7 +374,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> N
     # What was answered must survive a power cut, not only a crash of the program.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
-    # The name of somebody who is erased must not stay in free space of the file; not every SQLite is built that way.
+    # The name of a person who is erased must not stay in free space of the file; not every SQLite is built that way.
     connection.execute("PRAGMA secure_delete = ON")
 
 

@@ -1,4 +1,4 @@
-"""What errors of a database mean: one that passes, a full disk, a server that is gone, a value that nobody can store.
+"""Meaning of a database's errors: one that passes, a full disk, a server that is gone, a value that nobody can store.
 
 Each has a message with what to do, and none shows a password. Errors of our own statements are defects, and stay.
 """
@@ -59,8 +59,8 @@ def is_passing(error: DBAPIError) -> bool:
     if error.connection_invalidated:
         return True
     state = getattr(error.orig, "sqlstate", None)
-    # 40001 serialisation failure, 40P01 deadlock, 55P03 lock not available (PostgreSQL, appendix A). 23505: somebody
-    # else has written the same row in the meantime, as a second click does; who comes again sees it.
+    # 40001 serialisation failure, 40P01 deadlock, 55P03 lock not available (PostgreSQL, appendix A). 23505: another
+    # request has written the same row in the meantime, as a second click does; who comes again sees it.
     return state in ("40001", "40P01", "55P03", "23505") or "database is locked" in str(error.orig)
 
 

@@ -151,7 +151,7 @@ class StoredRaterFit(WorkbenchTable):
 
 
 class StoredDisagreement(WorkbenchTable):
-    """What people differ about in an item that came to the gate: `ExcessDisagreement`, by the fit of that time.
+    """Differences of people in an item that came to the gate: `ExcessDisagreement`, by the fit of that time.
 
     ``gate_id``: the result at the gate that it was made after. An item of a later round has its latest alone.
     """

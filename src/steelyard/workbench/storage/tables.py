@@ -241,10 +241,10 @@ class StoredAssignment(WorkbenchTable):
 
 
 class StoredAnswer(WorkbenchTable):
-    """What a person submitted, or what two people aligned on, or what a layer settled. ``content``: `TaskAnswer`.
+    """An answer that a person submitted, two people aligned on, or a layer settled. ``content``: `TaskAnswer`.
 
     ``stage`` is ``annotation``, ``proposal`` for a step of an alignment, ``alignment`` for what came of it, or the
-    layer. One assignment has one answer, whatever is sent twice.
+    layer. One assignment has one answer, also where one is sent twice.
     """
 
     __tablename__ = "answers"

@@ -1,1 +1,1 @@
-"""What pages show and forms send: words, safe texts, blind tasks, items, settings, uploads."""
+"""Contents of pages and forms: words, safe texts, blind tasks, items, settings, uploads."""

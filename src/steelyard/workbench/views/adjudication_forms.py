@@ -21,11 +21,11 @@ from steelyard.core.types import Ranking
 from steelyard.workbench.storage.refusals import RefusedError
 
 ORDERS = ("first", "same", "second")
-"""What a comparison of two responses may say."""
+"""Answers that a comparison of two responses allows."""
 
 
 class EnteredForm(NamedTuple):
-    """What was sent: the values of each field, in their order."""
+    """A form as it was sent: the values of each field, in their order."""
 
     fields: Mapping[str, Sequence[str]]
 

@@ -1,4 +1,4 @@
-"""What an annotator must not see: ids of responses become letters, and names by which a model calls itself a mask.
+"""Blinding of annotators: ids of responses become letters, and names by which a model calls itself a mask.
 
 Ids of a case file often name the model. A page therefore knows the responses of a task as A, B, C in the person's own
 order. Spans that were marked in a masked text are counted in the stored one again, and the other way round.

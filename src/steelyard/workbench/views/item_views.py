@@ -40,7 +40,7 @@ from steelyard.workbench.views.blinding import BlindText
 
 
 class Opinion(NamedTuple):
-    """What one voice says of a task; the ranking is ``A > B = C``. ``kind``: ``answer``, ``proposal``, ``settled``.
+    """One voice on a task; the ranking is ``A > B = C``. ``kind``: ``answer``, ``proposal``, ``settled``.
 
     ``entries`` are the names and values of questions about the whole task, ``marks`` a letter, the words that were
     marked, the kind of problem, and the remark or severity.
@@ -112,7 +112,7 @@ class ItemPanels(NamedTuple):
 
 
 class _Talk(NamedTuple):
-    """What people said about items beside their answers: their number and text by item, roles by person, discards."""
+    """Remarks of people on items beside their answers: their number and text by item, roles by person, discards."""
 
     remarks: Mapping[int, Sequence[tuple[int, str]]]
     roles: Mapping[int, str]
@@ -229,7 +229,7 @@ def _voices(
 ) -> Mapping[int, str]:
     """Return a key of the words for each person: ``you``, ``the other``, a number, or the role of a layer.
 
-    Who ``answered`` the tasks did so as an annotator, whatever the role is now.
+    Who ``answered`` the tasks did so as an annotator, also where the role is another now.
     """
     others = dict.fromkeys(person for person, _ in remarks if person not in answered)
     annotators = [*answered, *(person for person in others if roles[person] == "annotator")]
@@ -241,7 +241,7 @@ def _voices(
 
 
 class _ShownNames(NamedTuple):
-    """What responses and people are called on the page, and the texts shown."""
+    """Names of responses and people on the page, and the texts shown."""
 
     letters: Mapping[str, str]
     texts: Mapping[str, BlindText]

@@ -25,7 +25,7 @@ _SIGNS = {"left": ">", "right": "<", "tie": "="}
 
 
 class RoundView(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How far a round is: the standing of the person, tasks done and in all, the accuracy so far, and the threshold.
+    """Progress of a round: the standing of the person, tasks done and in all, the accuracy so far, and the threshold.
 
     ``low`` and ``high`` are the ends of the interval of the accuracy; null without tasks done.
     """
@@ -58,7 +58,7 @@ class PointFeedback(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Feedback(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What was right in an answer, point by point, and why the reference is as it is."""
+    """The right points of an answer, one by one, and why the reference is as it is."""
 
     points: tuple[PointFeedback, ...]
     num_same: int

@@ -61,7 +61,7 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
     ``questions`` are what a person enters, in words; empty for triples, which have an order of their own.
     ``prompt_text`` is the last turn as it was written, where a question asks for a text.
     ``category`` is its name in the language of the page.
-    ``until``: when the task goes to somebody else, in seconds since 1970.
+    ``until``: when the task goes to another person, in seconds since 1970.
     ``sent_back``: why a review sent the item back; empty in the first round.
     """
 

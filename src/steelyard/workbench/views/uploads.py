@@ -77,7 +77,7 @@ def _renamed(error: UserError, path: str, name: str) -> UserError:
 
 
 def _upload_remedy(error: UserError) -> str | None:
-    """Return what helps somebody who uploads: a page takes no commands and has no setting for an encoding."""
+    """Return help for uploads: a page takes no commands and has no setting for an encoding."""
     if isinstance(error, EncodingError):
         likely = f", here perhaps from {error.encoding}" if error.encoding else ""
         return f"save the file as UTF-8{likely}, and upload it again"
