@@ -49,7 +49,7 @@ def convert(
     rating_column: str | Sequence[str] | None = None,
     lower_is_better: bool = False,
     author_column: str | Sequence[str] | None = None,
-    judge_column: str | None = None,
+    judge_column: str | Sequence[str] | None = None,
     judge_kind: Literal["human", "llm", "model"] = "human",
     time_column: str | None = None,
     batch_column: str | None = None,

@@ -290,7 +290,7 @@ def supervise(
     as_many_as: CasesLike | None = None,
     out: PathText | None = None,
     force: bool = False,
-    policy: Literal["agree", "cycles", "weight"] = "agree",
+    policy: Literal["agree", "cycles", "weight", "closest"] = "agree",
     min_margin: float | None = None,
     keep_ties: bool = False,
     min_precision: float | None = None,
