@@ -47,8 +47,12 @@ def test_a_missing_head_is_told_and_drawn_from_the_seed_alone(tmp_path):
 def test_what_cannot_be_a_reward_model_is_refused(tmp_path):
     with pytest.raises(ModelError, match="cannot be loaded as a scalar reward model"):
         load_network(str(tmp_path), dtype="float32")
-    with pytest.raises(ModelError, match="has no tokenizer that loads"):
+    with pytest.raises(ModelError, match="holds no model"):
         load_tokenizer(str(tmp_path))
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "config.json").write_text('{"model_type": "absent"}')
+    with pytest.raises(ModelError, match="has no tokenizer that loads"):
+        load_tokenizer(str(tmp_path / "bare"))
     with pytest.raises(ModelError, match="there is no such model folder"):
         load_tokenizer(str(tmp_path / "absent"))
     from transformers import BertConfig, BertForSequenceClassification

@@ -82,7 +82,7 @@ def test_an_item_that_cannot_be_aligned_any_more_is_passed_on(database, how, lea
         leave(database, first, how)
     assert crew.item().state == "with delivery"
     (event,) = crew.events("unresolved")
-    assert (event.person_id, event.detail["reason"]) == (None, "somebody who would have to align it has left")
+    assert (event.person_id, event.detail["reason"]) == (None, "a person who would have to align it has left")
     leave(database, second, how)
     with database.reading() as session:
         assert len(items_to_adjudicate(session, "delivery", crew.people["delivery"][0])) == 1

@@ -307,8 +307,8 @@ def odd_table(lengths: Lengths) -> Table:
 
 
 def _next_step(run: Run[AuditSummary], out: Path) -> NextStep:
-    """Return `resolve`, where judgments have no ranking yet and the labels were not checked; else the report."""
-    if run.summary.num_unranked and run.summary.disputed is None:
+    """Return `resolve`, where judgments have no ranking yet and neither labels nor raters were checked; else report."""
+    if run.summary.num_unranked and run.summary.disputed is None and run.summary.raters is None:
         cases = run.inputs["cases"].path
         return NextStep(Command("resolve", (cases,), (Remedy("out", "resolved"),)), "makes the labels to check")
     return report_step("shows them")(run, out)
