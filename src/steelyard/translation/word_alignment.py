@@ -50,7 +50,7 @@ class _Text(NamedTuple):
     target: NDArray[np.int64]
 
 
-class _Counts(NamedTuple):
+class _WordCounts(NamedTuple):
     """Counts of words of the source that became words of the translation: by pair of words, with the sum for each word.
 
     ``keys`` are the pairs in order, each as a number: the word of the source times ``base``, and that of the target.
@@ -144,7 +144,7 @@ class _Bench:
             of_item, inverse = np.unique(keys[start:end], return_inverse=True)
             counts = _sums(inverse, shares[start:end])
             totals = _sums(of_item // learnt.base, counts, size=len(learnt.totals))
-            removed = _Counts(learnt.base, of_item, counts, totals)
+            removed = _WordCounts(learnt.base, of_item, counts, totals)
             start = end
             answers = [text for text in texts if text.place]
             fits = [[_fit(source, target, learnt, removed, rarity) for target in answers] for source in answers]
@@ -153,7 +153,7 @@ class _Bench:
                 if odds * self._weight < -_DECISIVE:
                     yield item, (answers[left].place, answers[right].place)
 
-    def _learn(self) -> tuple[_Counts, NDArray[np.int64], Floats]:
+    def _learn(self) -> tuple[_WordCounts, NDArray[np.int64], Floats]:
         """Return the counts of all texts after some iterations, with the pairs of words of each and their shares."""
         base = len(self._numbers[1])
         keys = np.concatenate([(text.source[:, None] * base + text.target).ravel() for text in self._texts])
@@ -173,7 +173,7 @@ class _Bench:
             counts = _sums(inverse, shares)
             totals = _sums(pairs // base, counts)
             chances = counts / (totals[pairs // base] + _PRIOR)
-        return _Counts(base, pairs, counts, totals), keys, shares
+        return _WordCounts(base, pairs, counts, totals), keys, shares
 
 
 def _sums(places: NDArray[np.int64], values: Floats, *, size: int = 0) -> Floats:
@@ -181,7 +181,7 @@ def _sums(places: NDArray[np.int64], values: Floats, *, size: int = 0) -> Floats
     return np.bincount(places, values, minlength=size).astype(np.float64, copy=False)
 
 
-def _fit(source: _Text, target: _Text, learnt: _Counts, removed: _Counts, rarity: Floats) -> float:
+def _fit(source: _Text, target: _Text, learnt: _WordCounts, removed: _WordCounts, rarity: Floats) -> float:
     """Return the logarithm of how much likelier a translation is beside a source than by itself."""
     counts = np.maximum(learnt.of(source.source, target.target) - removed.of(source.source, target.target), 0.0)
     totals = np.maximum(learnt.totals[source.source] - removed.totals[source.source], 0.0)
