@@ -6,8 +6,8 @@ from itertools import combinations
 
 import msgspec
 from sqlalchemy import select
-from starlette.testclient import TestClient
 
+from quick_client import QuickClient
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.workbench.accounts.people import NewPerson, add_person, log_in
@@ -73,7 +73,7 @@ class Crew:
 
     def visit(self, app, name, password):
         """Return the browser of a person who is logged in; it follows no redirection, and sends its session's token."""
-        client = TestClient(app, follow_redirects=False)
+        client = QuickClient(app)
         at = time.time()
         cookie = self.database.write(lambda session: log_in(session, name, password, address="x", at=at))
         client.cookies.set(COOKIE, cookie)

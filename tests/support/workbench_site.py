@@ -4,12 +4,14 @@ import re
 import shutil
 import threading
 import time
+from copy import deepcopy
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import insert, select
-from starlette.testclient import TestClient
 
+from quick_client import QuickClient
 from steelyard.workbench.accounts.api_tokens import issue_token, revoke_token
 from steelyard.workbench.accounts.people import (
     ROLES,
@@ -110,9 +112,7 @@ def make_site(address):
     site, (assignment, shown) = database.write(make)
     send(database, assignment, answer(shown), at=now)
     if database.engine.dialect.name == "sqlite":
-        # One file again: what waits in the log beside it is written into it.
-        with database.engine.connect() as connection:
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        write_log_back(database)
     database.close()
     return site
 
@@ -164,7 +164,7 @@ class Visit:
 
     def browser(self, name=None):
         """Return a client of somebody who is logged in, or of nobody; it follows no redirection."""
-        client = TestClient(self.app, follow_redirects=False)
+        client = QuickClient(self.app)
         if name is not None:
             client.cookies.set(COOKIE, self.site.cookies[name])
         return client
@@ -179,7 +179,7 @@ class Visit:
 
     def program(self, token):
         """Return a client with a token."""
-        return TestClient(self.app, follow_redirects=False, headers={"authorization": f"Bearer {token}"})
+        return QuickClient(self.app, headers={"authorization": f"Bearer {token}"})
 
     def num_answers(self):
         """Return the number of answers stored."""
@@ -213,6 +213,37 @@ def copy_sqlite(template, place):
     for old in place.parent.glob(f"{place.name}*"):
         old.unlink()
     shutil.copy(template, place)
+
+
+_MADE: dict[tuple, tuple[bytes, object]] = {}
+"""By a function and its arguments: the SQLite file that it made, and what it returned."""
+
+
+def made_once(database, make, **arguments):
+    """Return ``make(database, **arguments)`` in a database without rows: a later call on SQLite copies the first file.
+
+    What was returned is copied, too. Each test has its own, and all of them the same beginning.
+    """
+    if not database.is_sqlite:
+        return make(database, **arguments)
+    place = Path(database.engine.url.database)
+    key = make, place, *sorted(arguments.items())
+    if key in _MADE:
+        # Nobody has asked this database yet: what was opened for the one before is closed.
+        database.close()
+        place.write_bytes(_MADE[key][0])
+    else:
+        returned = make(database, **arguments)
+        write_log_back(database)
+        close_when_idle(database)
+        _MADE[key] = place.read_bytes(), returned
+    return deepcopy(_MADE[key][1], {id(database): database})
+
+
+def write_log_back(database):
+    """Make a SQLite database one file again: what waits in the log beside it is written into it."""
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def copy_rows(source, target):

@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from functools import cache
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from argon2 import PasswordHasher
 
 from browser_tab import Tab
 from memory_folder import new_folder
 from postgres_server import postgres_serving, run_statement
+from quick_client import QuickClient
 from steelyard.workbench.accounts import people
 from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.storage.database import Database
@@ -37,6 +39,14 @@ def patient_pages():
     """Let pages wait for a fit until it is made: half a second, as for users, may pass or not on a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FitKeeper.refresh, "__kwdefaults__", {"patience": 600.0})
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_loop():
+    """Send the requests of all tests through one event loop, whose threads go on: a new one takes a third of a request."""
+    with start_blocking_portal() as portal, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QuickClient, "portal", portal)
         yield
 
 

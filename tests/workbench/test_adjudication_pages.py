@@ -5,8 +5,8 @@ import time
 
 import msgspec
 import pytest
-from starlette.testclient import TestClient
 
+from quick_client import QuickClient
 from steelyard.annotation.answers import TaskAnswer, contradictions
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Message, Response
@@ -34,7 +34,7 @@ def site(new_sqlite):
 
 def browser(site, name):
     crew, app = site
-    client = TestClient(app, follow_redirects=True)
+    client = QuickClient(app, follow_redirects=True)
     cookie = crew.database.write(lambda session: log_in(session, name, PASSWORD, address="x", at=time.time()))
     client.cookies.set(COOKIE, cookie)
     token = re.search(r'name="csrf-token" content="(\w+)"', client.get("/account").text)[1]

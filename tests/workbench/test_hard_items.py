@@ -15,6 +15,7 @@ from steelyard.workbench.pipeline.rater_fits import FitNote, StoredPanel, fit_pe
 from steelyard.workbench.storage.figure_tables import StoredDisagreement, StoredRaterFit
 from steelyard.workbench.storage.tables import StoredProject, StoredTask
 from workbench_people import NOON, answer_all, cases
+from workbench_site import made_once
 
 NUM_CASES = 24
 UNCLEAR = 12
@@ -35,11 +36,10 @@ def categorised(number, responses):
 @pytest.fixture
 def divided(database):
     """A project of one triple an item, and four good people of whom half rank poems the other way round."""
-    return database, divided_project(database, 3)
+    return database, made_once(database, divided_project, responses=3)
 
 
 def divided_project(database, responses):
-
     def make(session):
         project = add_project(session, "Poems", ProjectSettings(rules=EVERYBODY), by=None, at=NOON)
         import_cases(session, project, categorised(NUM_CASES, responses), batch="b1", by=None, at=NOON)

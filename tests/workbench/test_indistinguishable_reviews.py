@@ -40,6 +40,7 @@ from steelyard.workbench.storage.tables import (
 from strategies import case
 from workbench_crew import ROLES, Crew, in_order
 from workbench_routes import HOLDERS, ROUTES, routes_of
+from workbench_site import made_once
 
 PASSWORD = "a long password"
 NUM_ITEMS = 6
@@ -60,6 +61,10 @@ def planted_world(database, layer, *, is_changed=False):
 
     The second person of the layer has never seen it, and the first one of each layer has accepted it.
     """
+    return made_once(database, make_planted_world, layer=layer, is_changed=is_changed)
+
+
+def make_planted_world(database, layer, is_changed):
     shares = {"delivery_share": 1.0, "operations_share": 1.0, "validation": True, "review_gold_share": 0.0}
     crew = Crew(database, responses="abc", num_items=NUM_ITEMS, passwords=PASSWORD, gold_share=0.0, **shares)
     first, second, *_ = crew.people["annotator"]

@@ -50,18 +50,22 @@ from steelyard.workbench.storage.tables import (
 )
 from strategies import case
 from workbench_crew import Crew, in_order
-from workbench_site import close_when_idle
+from workbench_site import close_when_idle, made_once
 
 ACCEPTED, REJECTED = Verdict(True), Verdict(False, "the order is wrong")
 LAYERS = (("delivery", "delivery"), ("operations", "operations"), ("research", "researcher"))
 PASSWORD = "a long password"
 
 
-def planted_crew(database, *, num_items=6, is_planted=True, **rules):
+def planted_crew(database, **settings):
     """A crew whose first batch is finished, and whose second one waits for delivery with a planted review for each.
 
     With half of all reviews planted, one comes with every ordinary item as long as any lies ready.
     """
+    return made_once(database, make_planted_crew, **settings)
+
+
+def make_planted_crew(database, *, num_items=6, is_planted=True, **rules):
     settings = {"responses": "abc", "delivery_share": 1.0, "operations_share": 0.0, "review_gold_share": 0.5}
     crew = Crew(database, num_items=num_items, **(settings | rules))
     # Pseudonyms are drawn at random: two crews are to be compared.

@@ -6,9 +6,9 @@ import time
 
 import pytest
 from sqlalchemy import select
-from starlette.testclient import TestClient
 
 from each_value import each
+from quick_client import QuickClient
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.simulated_annotators import Noise
 from steelyard.annotation.task_kinds import kind_named, kind_names
@@ -117,7 +117,7 @@ class Pages:
             row.password_hash = session.get_one(StoredPerson, self.simulation.crew.annotators[0]).password_hash
             return log_in(session, row.name, PASSWORD, address="x", at=time.time())
 
-        client = TestClient(self.app, follow_redirects=False)
+        client = QuickClient(self.app)
         client.cookies.set(COOKIE, self.database.write(log))
         return client, re.search(r'name="csrf-token" content="(\w+)"', client.get("/account").text)[1]
 

@@ -15,12 +15,16 @@ from steelyard.workbench.pipeline.rater_fits import fit_people, is_due, latest_a
 from steelyard.workbench.storage.figure_tables import StoredRaterFit
 from steelyard.workbench.storage.tables import StoredAnswer, StoredProject
 from workbench_people import NOON, answer, answer_all, make_project, send, take
-from workbench_site import close_when_idle
+from workbench_site import close_when_idle, made_once
 
 
 @pytest.fixture
 def one_guesses(database):
     """A project of four people, three of whom agree; the fourth answers at random."""
+    return database, *made_once(database, make_answers)
+
+
+def make_answers(database):
     project, people = make_project(database, 60, num_people=4)
     rng = np.random.default_rng(3)
     # Who gets which task is drawn.
@@ -30,7 +34,7 @@ def one_guesses(database):
         return rng.permutation(shown).tolist() if person == people[3] else sorted(shown)
 
     answer_all(database, project, people, order=order)
-    return database, project, people
+    return project, people
 
 
 def num_fits(database):

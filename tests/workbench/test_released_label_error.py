@@ -14,6 +14,7 @@ from steelyard.workbench.results.releases import files_of, make_release, release
 from steelyard.workbench.storage.release_tables import StoredRelease
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem
 from workbench_people import NOON, answer_all, make_project
+from workbench_site import made_once
 
 NUM_CASES, NUM_DISPUTED = 25, 5
 VALUE = r'"label" = \{ "macro" = \{ "value" = [\d.]+'
@@ -21,7 +22,19 @@ VALUE = r'"label" = \{ "macro" = \{ "value" = [\d.]+'
 
 @pytest.fixture
 def folder(database, tmp_path):
-    """A release of triples, of which the second person reversed some, and both then agreed on the first one's order."""
+    """The folder of a release."""
+    made_once(database, make_triples)
+    made = tmp_path / "bench"
+    made.mkdir()
+    with database.reading() as session:
+        (release,) = session.scalars(select(StoredRelease)).all()
+        for path in files_of(release):
+            (made / path).write_bytes(b"".join(release_file(session, release, path)))
+    return made
+
+
+def make_triples(database):
+    """Release triples, of which the second person reversed some, and both then agreed on the first one's order."""
     project, people = make_project(database, num_cases=NUM_CASES)
     seen = dict.fromkeys(people, 0)
 
@@ -45,13 +58,6 @@ def folder(database, tmp_path):
 
     database.write(settle)
     make_release(database, project, "1.0", evidence="aligned", by=None, at=NOON)
-    made = tmp_path / "bench"
-    made.mkdir()
-    with database.reading() as session:
-        (release,) = session.scalars(select(StoredRelease)).all()
-        for path in files_of(release):
-            (made / path).write_bytes(b"".join(release_file(session, release, path)))
-    return made
 
 
 def evaluated(folder, out, model="longer", **bench):
