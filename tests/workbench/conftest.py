@@ -44,7 +44,7 @@ def patient_pages():
 
 @pytest.fixture(scope="session", autouse=True)
 def one_loop():
-    """Send the requests of all tests through one event loop, whose threads go on: a new one takes a third of a request."""
+    """Send the requests of all tests through one event loop, whose threads go on to the next request."""
     with start_blocking_portal() as portal, pytest.MonkeyPatch.context() as patch:
         patch.setattr(QuickClient, "portal", portal)
         yield

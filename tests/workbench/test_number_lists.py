@@ -1,6 +1,6 @@
 """Lists of numbers and names of any length as one value of a statement, and numbers for new items."""
 
-from sqlalchemy import select
+from sqlalchemy import delete, select, text
 
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths
@@ -53,38 +53,21 @@ def test_numbers_for_new_items_are_those_of_no_other(database):
 
 def test_pages_of_somebody_to_whom_many_reviews_were_planted_are_read(new_sqlite):
     crew = Crew(new_sqlite(), num_items=1, responses="abc", review_gold_share=0.0)
-    many = 40_000
+    # More than SQLite takes as values of one statement.
+    many = 33_000
 
     def plant(session):
         item = crew.item()
-        columns = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns} | {
-            "state": "finished"
-        }
-        numbers = range(item.id + 1, item.id + 1 + many)
-        session.execute(
-            StoredItem.__table__.insert(), [columns | {"id": each, "prompt": f"f{each}"} for each in numbers]
-        )
-        rows = [
-            StoredPlantedReview(
-                id=each, project_id=crew.project, item_id=each, round=1, layer="delivery", number=each + many,
-                batch="late", placed_at=1.0, remarks=[],
-            )
-            for each in numbers
-        ]  # fmt: skip
-        columns = [column.key for column in StoredPlantedReview.__table__.columns]
-        protests = {
-            "decision": "rejected",
-            "at": 2.0,
-            "reason": "no",
-            "seconds": 0.0,
-            "is_retired": False,
-            "is_upheld": False,
-        }
-        session.execute(
-            StoredPlantedReview.__table__.insert(),
-            [{key: getattr(row, key) for key in columns} | protests for row in rows],
-        )
-        return [each + many for each in numbers]
+        first = StoredPlantedReview(
+            id=item.id, project_id=crew.project, item_id=item.id, round=1, layer="delivery", number=item.id + many,
+            batch="late", placed_at=1.0, remarks=[], decision="rejected", at=2.0, reason="no",
+        )  # fmt: skip
+        session.add(first)
+        session.flush()
+        copy_row(session, item, many, id="n", prompt="'f' || n", state="'finished'")
+        copy_row(session, first, many, id="n", item_id="n", number="n + :many")
+        session.execute(delete(StoredPlantedReview).where(StoredPlantedReview.id == item.id))
+        return [each + many for each in range(item.id + 1, item.id + 1 + many)]
 
     shown_numbers = crew.database.write(plant)
     with crew.database.reading() as session:
@@ -98,3 +81,17 @@ def test_pages_of_somebody_to_whom_many_reviews_were_planted_are_read(new_sqlite
         assert len(doubted_truths(session, crew.people["researcher"][0])) == many
         assert len(evidence_of(session, session.scalars(select(StoredItem)).all())) == many + 1
         assert session.get_one(StoredProject, crew.project)
+
+
+def copy_row(session, row, many, **changed):
+    """Copy a row to the ``many`` numbers ``n`` after its own; the columns in ``changed`` get an expression of SQL."""
+    names = [column.key for column in row.__table__.columns]
+    values = ", ".join(changed.get(name, name) for name in names)
+    numbers = "WITH RECURSIVE numbers(n) AS (SELECT :id + 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :id + :many)"
+    table = row.__table__.name
+    session.execute(
+        text(
+            f"INSERT INTO {table} ({', '.join(names)}) {numbers} SELECT {values} FROM numbers, {table} WHERE id = :id"
+        ),
+        {"id": row.id, "many": many},
+    )
