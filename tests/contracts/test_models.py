@@ -84,9 +84,13 @@ def rewarded(path, question):
     return {"rewards": [worth(one) for one in question["query"]]}
 
 
-def test_one_answer_a_case_in_order_with_every_response(model):
+@pytest.fixture(scope="module")
+def answers(model):
+    return list(model.score(iter(cases())))
+
+
+def test_one_answer_a_case_in_order_with_every_response(answers):
     given = cases()
-    answers = list(model.score(iter(given)))
     assert [(line.prompt, line.language) for line in answers] == [one.key for one in given]
     for one, line in zip(given, answers, strict=True):
         assert list(line.scores) == [response.id for response in one.responses]
@@ -94,10 +98,10 @@ def test_one_answer_a_case_in_order_with_every_response(model):
         assert set(line.unscored) == {name for name, score in line.scores.items() if score is None}
 
 
-def test_scores_are_the_same_again_and_leave_the_cases_as_they_were(model):
+def test_scores_are_the_same_again_and_leave_the_cases_as_they_were(model, answers):
     given = cases()
     before = msgspec.json.encode(given)
-    assert list(model.score(given)) == list(model.score(given))
+    assert list(model.score(given)) == answers
     assert msgspec.json.encode(given) == before
 
 

@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +20,12 @@ from steelyard.workbench.accounts.people import (
     add_person,
     erase_person,
     log_in,
+    make_key,
 )
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.fit_keeper import THREAD_NAME
+from steelyard.workbench.pipeline.counters import count_what_is_stored
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.database import Database
@@ -154,13 +157,29 @@ _FORM_TOKENS: dict[str, str] = {}
 """By cookie: a token belongs to a session, and every copy of a site has its sessions."""
 
 
+@cache
+def _application(database):
+    return application(database, Options(hosts=("testserver",)))
+
+
+def begun(database):
+    """Return the application over what is in a database now: the same one whenever the same object has another file.
+
+    FastAPI describes each route at the first request that is compared with it, which takes longer than most tests.
+    """
+    app = _application(database)
+    database.write(make_key)
+    database.write(count_what_is_stored)
+    return app
+
+
 class Visit:
     """The workbench of a database with a copy of the site, as browsers and programs reach it."""
 
     def __init__(self, database, site):
         self.site = site
         self.database = database
-        self.app = application(self.database, Options(hosts=("testserver",)))
+        self.app = begun(self.database)
 
     def browser(self, name=None):
         """Return a client of somebody who is logged in, or of nobody; it follows no redirection."""

@@ -12,11 +12,11 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.types import Message, Response
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
-from steelyard.workbench.application import Options, application
 from steelyard.workbench.storage.tables import StoredGuideline
 from steelyard.workbench.views.adjudication_forms import EnteredForm, ranked_answer
 from strategies import case
 from workbench_crew import Crew, in_order
+from workbench_site import begun
 
 PASSWORD = "a long password"
 
@@ -29,7 +29,7 @@ def site(new_sqlite):
     crew.annotate(
         lambda person, responses: in_order(responses, order="abc" if person == first else "cba"), [first, second]
     )
-    return crew, application(crew.database, Options(hosts=("testserver",)))
+    return crew, begun(crew.database)
 
 
 def browser(site, name):
@@ -55,7 +55,7 @@ def disputed_site(database, answer, **fields):
         return msgspec.structs.replace(order, **answer) if person == first else order
 
     crew.annotate(choose, [first, second])
-    return crew, application(crew.database, Options(hosts=("testserver",)))
+    return crew, begun(crew.database)
 
 
 def form(places=("1", "2", "3"), scores=("5", "3", "1")):
@@ -148,7 +148,7 @@ def test_pages_of_an_item_say_why_a_response_left_and_what_became_of_its_tasks(n
         [first, second],
     )
     assert crew.item().state == "aligning"
-    site = crew, application(crew.database, Options(hosts=("testserver",)))
+    site = crew, begun(crew.database)
     text = browser(site, "annotator 0").get(f"/align/{crew.item().id}").text
     assert text.count("Discarded: Garbled") == 1
     # Of the five triples of a, b, c, d and e three show c; the two that stay compare all but b with d.

@@ -6,13 +6,13 @@ from sqlalchemy import select
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.reviewer_figures import reviewer_accuracy
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths, rule_on_truth
 from steelyard.workbench.pipeline.reviewing import Verdict
 from steelyard.workbench.storage.figure_tables import StoredGoldResult
 from steelyard.workbench.storage.tables import StoredPlantedReview, StoredTask
 from workbench_crew import Crew, in_order
+from workbench_site import begun
 
 PASSWORD = "a long password"
 STANDS, WITHDRAWN = Verdict(True), Verdict(False, "the source says otherwise")
@@ -210,7 +210,7 @@ def add_gold_again(crew):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_researcher_rules_on_the_page_of_reviews(new_sqlite, language):
     crew = doubting_crew(new_sqlite(), passwords=PASSWORD)
-    app = application(crew.database, Options(hosts=("testserver",)))
+    app = begun(crew.database)
     item = crew.item().id
     words = {"en": "Doubted answers", "zh": "存疑的最终结论"}
     visitor = crew.visit(app, "researcher 8", PASSWORD)

@@ -19,7 +19,6 @@ from sqlalchemy import delete, select, text, update
 from steelyard.annotation.pipeline import LAYERS
 from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.accounts.people import NewPerson, add_person
-from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
 from steelyard.workbench.pipeline.alignment import QueuePage
 from steelyard.workbench.pipeline.disputes import evidence_of, letters_of
@@ -40,7 +39,7 @@ from steelyard.workbench.storage.tables import (
 from strategies import case
 from workbench_crew import ROLES, Crew, in_order
 from workbench_routes import HOLDERS, ROUTES, routes_of
-from workbench_site import made_once
+from workbench_site import begun, made_once
 
 PASSWORD = "a long password"
 NUM_ITEMS = 6
@@ -180,7 +179,7 @@ def seen(answer):
 @pytest.mark.parametrize("layer", LAYERS)
 def test_every_route_shows_a_planted_item_as_one_that_waits(new_sqlite, layer):
     crew, item, number, elsewhere = planted_world(new_sqlite(), layer)
-    app = application(crew.database, Options(hosts=("testserver",)))
+    app = begun(crew.database)
     role = ROLE_OF[layer]
     name = f"{role} {len(ROLES) - 1 - ROLES[::-1].index(role)}"
     visitor = crew.visit(app, name, PASSWORD)
@@ -208,7 +207,7 @@ def test_after_the_decision_every_route_shows_the_reviewer_what_a_genuine_review
     crew, item, number, elsewhere = planted_world(new_sqlite(), layer, is_changed=is_changed)
     role = ROLE_OF[layer]
     name = f"{role} {len(ROLES) - 1 - ROLES[::-1].index(role)}"
-    app = application(crew.database, Options(hosts=("testserver",)))
+    app = begun(crew.database)
     visitor = crew.visit(app, name, PASSWORD)
     wanted = list(dict.fromkeys(addresses(app, role, crew, item, number, layer)))
 
@@ -233,7 +232,7 @@ def test_after_the_decision_every_route_shows_the_reviewer_what_a_genuine_review
 
 def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_sqlite):
     crew, item, number, _ = planted_world(new_sqlite(), "research")
-    visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
+    visitor = crew.visit(begun(crew.database), "researcher 9", PASSWORD)
     prompt, waiting = (
         next(each.prompt for each in crew.items() if each.id == item),
         [each.id for each in crew.items() if each.state == "validation"],
@@ -255,7 +254,7 @@ def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_s
 
 def test_who_lists_the_answers_gets_those_to_finished_items_and_is_not_checked_by_these(new_sqlite):
     crew, item, number, _ = planted_world(new_sqlite(), "research")
-    visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
+    visitor = crew.visit(begun(crew.database), "researcher 9", PASSWORD)
     assert visitor.get(f"/review/{number}").status_code == 200
     for after in (0, 1):
         listed = visitor.get(f"/api/v1/projects/1/answers?limit=1000&after={after}").json()["answers"]
@@ -268,7 +267,7 @@ def test_who_lists_the_answers_gets_those_to_finished_items_and_is_not_checked_b
 def test_people_who_review_see_no_id_of_a_prompt(new_sqlite):
     """It is the same under both numbers of an item: whoever knows it from before would know the item again."""
     crew, item, number, _ = planted_world(new_sqlite(), "delivery")
-    app = application(crew.database, Options(hosts=("testserver",)))
+    app = begun(crew.database)
     crew.database.write(
         lambda session: session.execute(update(StoredItem).values(prompt="secret-" + StoredItem.prompt))
     )
@@ -380,7 +379,7 @@ def test_managers_open_the_number_of_a_planted_review_and_see_what_it_is(new_sql
     crew.database.write(
         lambda session: add_person(session, NewPerson("manager", "administrator", PASSWORD), by=None, at=0.0)
     )
-    app = application(crew.database, Options(hosts=("testserver",)))
+    app = begun(crew.database)
     manager, reviewer = crew.visit(app, "manager", PASSWORD), crew.visit(app, "delivery 5", PASSWORD)
     shown = manager.get(f"/progress/1/items/{number}")
     assert shown.status_code == 200

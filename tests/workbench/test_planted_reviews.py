@@ -12,7 +12,6 @@ from sqlalchemy import String, cast, delete, select, update
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.io.cases import encode_case
 from steelyard.workbench.accounts.people import NewPerson, add_person
-from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.people_figures import people_figures
@@ -50,7 +49,7 @@ from steelyard.workbench.storage.tables import (
 )
 from strategies import case
 from workbench_crew import Crew, in_order
-from workbench_site import close_when_idle, made_once
+from workbench_site import begun, close_when_idle, made_once
 
 ACCEPTED, REJECTED = Verdict(True), Verdict(False, "the order is wrong")
 LAYERS = (("delivery", "delivery"), ("operations", "operations"), ("research", "researcher"))
@@ -376,7 +375,7 @@ def test_the_page_of_a_planted_review_is_that_of_the_item_when_it_waited(new_sql
     shares = {"delivery_share": 1.0, "operations_share": 0.0, "validation": False, "review_gold_share": 0.5}
     crew = Crew(new_sqlite(), responses="abc", num_items=16, passwords=PASSWORD, **shares)
     crew.annotate(lambda person, responses: in_order(responses))
-    app = application(crew.database, Options(hosts=("testserver",)))
+    app = begun(crew.database)
     first, second = crew.visit(app, "delivery 4", PASSWORD), crew.visit(app, "delivery 5", PASSWORD)
     before = {item.id: page(first, f"/review/{item.id}") for item in crew.items()}
     listed = page(first, "/review")
@@ -437,7 +436,7 @@ def test_every_form_of_a_planted_review_is_answered_as_that_of_an_item(new_sqlit
     crew.annotate(lambda person, responses: in_order(responses))
     finish_all(crew)
     add_batch(crew, 4)
-    app = application(crew.database, Options(hosts=("testserver",)))
+    app = begun(crew.database)
     planted = waiting_rows(crew)[0]
     ordinary = next(item.id for item in crew.items() if item.state == "delivery review")
     visitor, form = crew.visit(app, "delivery 5", PASSWORD), {"score": ["5", "4", "3"], "place": ["1", "2", "3"]}

@@ -15,7 +15,6 @@ from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
-from steelyard.workbench.application import Options, application
 from steelyard.workbench.demo import PASSWORD, import_batch, start_project
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings
@@ -25,6 +24,7 @@ from steelyard.workbench.simulation import annotate
 from steelyard.workbench.storage.tables import StoredItem, StoredPerson
 from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, question_fields
 from task_kind_cases import cases_for, rules_for, simulated
+from workbench_site import begun
 
 CATALOGUES = catalogues_of(ProjectSettings())
 QUESTION_KINDS = [name for name in kind_names() if name != "triple"]
@@ -106,7 +106,7 @@ class Pages:
         )
         import_batch(self.simulation, every, "b", has_reference=name == "native_check")
         annotate(self.simulation)
-        self.app = application(database, Options(hosts=("testserver",)))
+        self.app = begun(database)
 
     def client(self, person, language):
         """Return a browser of a person, whose pages are in a language, and the token of its forms."""
