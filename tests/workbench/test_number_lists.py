@@ -1,6 +1,9 @@
 """Lists of numbers and names of any length as one value of a statement, and numbers for new items."""
 
-from sqlalchemy import delete, select, text
+import sqlite3
+from contextlib import contextmanager
+
+from sqlalchemy import event, select
 
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths
@@ -14,15 +17,34 @@ MANY = 70_000
 """More than SQLite (32,766) and PostgreSQL (65,535) take as values of one statement."""
 
 
+@contextmanager
+def few_values(database, most):
+    """Let SQLite take ``most`` values of one statement: its limit is 32,766 unless who built it chose another one."""
+
+    def limit(connection, _):
+        if database.is_sqlite:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, most)
+
+    database.close()
+    event.listen(database.engine, "connect", limit)
+    try:
+        yield
+    finally:
+        event.remove(database.engine, "connect", limit)
+        database.close()
+
+
 def test_a_list_longer_than_databases_take_values_chooses_what_it_names(database):
     crew = Crew(database, num_items=3, responses="abc")
     first, second, last = sorted(item.id for item in crew.items())
     numbers = [first, second, *range(10**6, 10**6 + MANY)]
-    assert [item.id for item in crew.rows(select(StoredItem).where(is_among(StoredItem.id, numbers)))] == numbers[:2]
-    left = crew.rows(select(StoredItem).where(~is_among(StoredItem.id, numbers)))
-    assert [item.id for item in left] == [last]
-    assert crew.rows(select(StoredItem).where(is_among(StoredItem.id, []))) == []
-    assert len(crew.rows(select(StoredItem).where(~is_among(StoredItem.id, [])))) == 3
+    with few_values(database, 32_766):
+        chosen = crew.rows(select(StoredItem).where(is_among(StoredItem.id, numbers)))
+        assert [item.id for item in chosen] == numbers[:2]
+        left = crew.rows(select(StoredItem).where(~is_among(StoredItem.id, numbers)))
+        assert [item.id for item in left] == [last]
+        assert crew.rows(select(StoredItem).where(is_among(StoredItem.id, []))) == []
+        assert len(crew.rows(select(StoredItem).where(~is_among(StoredItem.id, [])))) == 3
 
 
 def test_names_in_any_writing_are_found_as_they_are(database):
@@ -53,24 +75,41 @@ def test_numbers_for_new_items_are_those_of_no_other(database):
 
 def test_pages_of_somebody_to_whom_many_reviews_were_planted_are_read(new_sqlite):
     crew = Crew(new_sqlite(), num_items=1, responses="abc", review_gold_share=0.0)
-    # More than SQLite takes as values of one statement.
-    many = 33_000
+    many = 2000
 
     def plant(session):
         item = crew.item()
-        first = StoredPlantedReview(
-            id=item.id, project_id=crew.project, item_id=item.id, round=1, layer="delivery", number=item.id + many,
-            batch="late", placed_at=1.0, remarks=[], decision="rejected", at=2.0, reason="no",
-        )  # fmt: skip
-        session.add(first)
-        session.flush()
-        copy_row(session, item, many, id="n", prompt="'f' || n", state="'finished'")
-        copy_row(session, first, many, id="n", item_id="n", number="n + :many")
-        session.execute(delete(StoredPlantedReview).where(StoredPlantedReview.id == item.id))
-        return [each + many for each in range(item.id + 1, item.id + 1 + many)]
+        columns = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns} | {
+            "state": "finished"
+        }
+        numbers = range(item.id + 1, item.id + 1 + many)
+        session.execute(
+            StoredItem.__table__.insert(), [columns | {"id": each, "prompt": f"f{each}"} for each in numbers]
+        )
+        rows = [
+            StoredPlantedReview(
+                id=each, project_id=crew.project, item_id=each, round=1, layer="delivery", number=each + many,
+                batch="late", placed_at=1.0, remarks=[],
+            )
+            for each in numbers
+        ]  # fmt: skip
+        columns = [column.key for column in StoredPlantedReview.__table__.columns]
+        protests = {
+            "decision": "rejected",
+            "at": 2.0,
+            "reason": "no",
+            "seconds": 0.0,
+            "is_retired": False,
+            "is_upheld": False,
+        }
+        session.execute(
+            StoredPlantedReview.__table__.insert(),
+            [{key: getattr(row, key) for key in columns} | protests for row in rows],
+        )
+        return [each + many for each in numbers]
 
     shown_numbers = crew.database.write(plant)
-    with crew.database.reading() as session:
+    with few_values(crew.database, many - 500), crew.database.reading() as session:
         planted = shown_to(session, crew.project, crew.people["delivery"][0], "delivery")
         # Nothing has passed the gate since they were sent back.
         listed = item_page(session, crew.project, ItemSelection(state="annotating"), size=1000, planted=planted)
@@ -81,17 +120,3 @@ def test_pages_of_somebody_to_whom_many_reviews_were_planted_are_read(new_sqlite
         assert len(doubted_truths(session, crew.people["researcher"][0])) == many
         assert len(evidence_of(session, session.scalars(select(StoredItem)).all())) == many + 1
         assert session.get_one(StoredProject, crew.project)
-
-
-def copy_row(session, row, many, **changed):
-    """Copy a row to the ``many`` numbers ``n`` after its own; the columns in ``changed`` get an expression of SQL."""
-    names = [column.key for column in row.__table__.columns]
-    values = ", ".join(changed.get(name, name) for name in names)
-    numbers = "WITH RECURSIVE numbers(n) AS (SELECT :id + 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :id + :many)"
-    table = row.__table__.name
-    session.execute(
-        text(
-            f"INSERT INTO {table} ({', '.join(names)}) {numbers} SELECT {values} FROM numbers, {table} WHERE id = :id"
-        ),
-        {"id": row.id, "many": many},
-    )
