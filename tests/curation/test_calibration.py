@@ -169,7 +169,8 @@ def batch(*cases):
         Scores(prompt=case.prompt.id, language=case.prompt.language, scores=own)
         for case, own in zip(cases, lengths, strict=True)
     ]
-    return with_margins(cases, lines, SUPERVISED)
+    (scored,) = with_margins(zip(cases, lines, strict=True), SUPERVISED)
+    return scored
 
 
 def test_a_survey_takes_what_people_judged_too_and_one_id_for_one_prompt():
@@ -222,8 +223,8 @@ def test_a_calibration_on_verdicts_that_contradict_people_nowhere_is_refused():
 
 def test_a_tau_that_keeps_nothing_shows_what_others_keep():
     with pytest.raises(EvidenceError, match="threshold 4 drops everything") as error:
-        check_some_kept(some([1.0, 2.0, 3.0], []), 4.0, where="c.jsonl", do="take a smaller threshold")
+        check_some_kept(some([1.0, 2.0, 3.0], []), 4.0, where="c.jsonl")
     assert "100.0%" in str(error.value)
     with pytest.raises(EvidenceError, match="agrees with none of 2"):
-        check_some_kept(some([-1.0, np.nan], []), 0.0, where="c.jsonl", do="")
-    check_some_kept(some([1.0], []), 1.0, where="c.jsonl", do="")
+        check_some_kept(some([-1.0, np.nan], []), 0.0, where="c.jsonl")
+    check_some_kept(some([1.0], []), 1.0, where="c.jsonl")

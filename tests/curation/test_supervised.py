@@ -37,7 +37,8 @@ def test_agree_on_whole_cases_with_its_manifest():
         "p", "abc", llm("a>b", "b>c", "c>a", "b=c", "a?c"), language="zh", pairs=(Pair(better="a", worse="b"),)
     )
     human = case("q", "ab", ["a>b"], ranking=(("b",), ("a",)))
-    batch = with_margins((first, human), (scores_of(first, 3.0, 1.0, 0.5), scores_of(human, 0.0, 1.0)), SUPERVISED)
+    scored = ((first, scores_of(first, 3.0, 1.0, 0.5)), (human, scores_of(human, 0.0, 1.0)))
+    (batch,) = with_margins(scored, SUPERVISED)
     found = supervise_cases(batch, SupervisionRule(min_margin=1.0))
     assert shown(found.cases[0]) == ["a>b"]
     assert found.cases[0].ranking == (("a",), ("b",))
@@ -56,7 +57,7 @@ def test_agree_on_whole_cases_with_its_manifest():
 
 def test_kept_ties_are_resolved_again():
     one = case("p", "abc", llm("a>b", "b>c", "a=c"))
-    batch = with_margins((one,), (scores_of(one, 3.0, 2.0, 1.0),), SUPERVISED)
+    (batch,) = with_margins([(one, scores_of(one, 3.0, 2.0, 1.0))], SUPERVISED)
     assert supervise_cases(batch, SupervisionRule()).cases[0].ranking == (("a",), ("b",), ("c",))
     # The tie closes the circle a>b>c=a: all three stand in one tier.
     assert supervise_cases(batch, SupervisionRule(keep_ties=True)).cases[0].ranking == (("a", "b", "c"),)
@@ -64,7 +65,7 @@ def test_kept_ties_are_resolved_again():
 
 def test_other_judgments_stay_and_do_not_rank():
     mixed = case("p", "ab", (judgment("b>a"), *llm("a>b", "b>a"), judgment("a=b")))
-    batch = with_margins((mixed,), (scores_of(mixed, 1.0, 0.0),), SUPERVISED)
+    (batch,) = with_margins([(mixed, scores_of(mixed, 1.0, 0.0))], SUPERVISED)
     found = supervise_cases(batch, SupervisionRule())
     assert [(own.kind, own.verdict) for own in found.cases[0].judgments] == [
         ("human", "left"), ("llm", "left"), ("human", "tie"),
@@ -74,7 +75,7 @@ def test_other_judgments_stay_and_do_not_rank():
 
 def test_a_case_that_keeps_nothing_has_no_ranking():
     one = case("p", "ab", llm("b>a"), ranking=(("b",), ("a",)))
-    batch = with_margins((one,), (scores_of(one, 1.0, 0.0),), SUPERVISED)
+    (batch,) = with_margins([(one, scores_of(one, 1.0, 0.0))], SUPERVISED)
     found = supervise_cases(batch, SupervisionRule()).cases[0]
     assert (found.judgments, found.ranking) == ((), None)
 
@@ -83,7 +84,7 @@ def test_a_case_that_keeps_nothing_has_no_ranking():
 def test_the_pairs_of_kept_verdicts_are_listed_and_no_others(policy):
     # Algorithm 1 puts a and c into the best tier, so that c > b, against the scores, is a pair that nobody judged.
     one = case("p", "abcd", llm("a>b", "a>b", "b>d", "c>d", "b>a"))
-    batch = with_margins((one,), (scores_of(one, 3.0, 2.0, 1.5, 1.0),), SUPERVISED)
+    (batch,) = with_margins([(one, scores_of(one, 3.0, 2.0, 1.5, 1.0))], SUPERVISED)
     found = supervise_cases(batch, SupervisionRule(policy=policy)).cases[0]
     assert found.ranking == (("a", "c"), ("b",), ("d",))
     assert [(pair.better, pair.worse) for pair in pairs_of(found)] == [(0, 1), (1, 3), (2, 3)]
@@ -91,14 +92,14 @@ def test_the_pairs_of_kept_verdicts_are_listed_and_no_others(policy):
 
 def test_a_verdict_in_a_cycle_through_kept_ties_gives_no_pair():
     one = case("p", "abcd", llm("a>b", "b=c", "c=a", "a>d"))
-    batch = with_margins((one,), (scores_of(one, 3.0, 2.0, 2.0, 1.0),), SUPERVISED)
+    (batch,) = with_margins([(one, scores_of(one, 3.0, 2.0, 2.0, 1.0))], SUPERVISED)
     assert supervise_cases(batch, SupervisionRule(keep_ties=True)).cases[0].pairs == (Pair(better="a", worse="d"),)
 
 
 def test_what_debiasing_removed_does_not_come_back():
     listed = (Pair(better="a", worse="b", weight=0.5, margin=2.0), Pair(better="c", worse="a"))
     one = case("p", "abc", llm("a>b", "b>c", "a>c"), pairs=listed)
-    batch = with_margins((one,), (scores_of(one, 3.0, 2.0, 1.0),), SUPERVISED)
+    (batch,) = with_margins([(one, scores_of(one, 3.0, 2.0, 1.0))], SUPERVISED)
     assert supervise_cases(batch, SupervisionRule()).cases[0].pairs == listed[:1]
     belief = 1 / (1 + math.exp(-1))
     (weighed,) = supervise_cases(batch, SupervisionRule(policy="weight")).cases[0].pairs
@@ -107,7 +108,7 @@ def test_what_debiasing_removed_does_not_come_back():
 
 def test_weights_become_listed_pairs_and_nothing_goes():
     one = case("p", "abc", (*llm("a>b"), *llm("a>b", judge="other"), *llm("b>a", "a=c", "b?c")))
-    batch = with_margins((one,), (scores_of(one, 1.0, 0.0, None),), SUPERVISED)
+    (batch,) = with_margins([(one, scores_of(one, 1.0, 0.0, None))], SUPERVISED)
     found = supervise_cases(batch, SupervisionRule(policy="weight"))
     belief = 1 / (1 + math.exp(-1))
     assert found.cases[0].judgments == one.judgments
@@ -120,16 +121,16 @@ def test_verdicts_are_held_against_the_majority_of_people():
     people = [judgment("a>b", judge="k"), *map(judgment, ("a>b", "b>a", "a>c", "c>a", "b=c"))]
     first = case("p", "abcd", (*people, *llm("b<a", "b>a", "a>c", "c>b", "c>d", "a=b")))
     without = case("q", "ab", llm("a>b"))
-    batch = with_margins(
-        (without, first), (scores_of(without, 0, 1), scores_of(first, 4.0, 3.0, 1.0, None)), SUPERVISED
-    )  # fmt: skip
+    unjudged = without, scores_of(without, 0, 1)
+    (batch,) = with_margins([unjudged, (first, scores_of(first, 4.0, 3.0, 1.0, None))], SUPERVISED)
     found = compare_with_people(batch)
     # b<a is right, b>a wrong; people are split on a, c, and tied on b, c. Nobody judged c, d; a=b is not strict.
     assert found.graph.tolist() == [1, 1, 1, 1]
     assert found.margin.tolist() == [1.0, -1.0, 3.0, -2.0]
     assert found.is_right.tolist() == [True, False, False, False]
     assert found.is_tied.tolist() == [False, False, True, True]
-    assert not len(compare_with_people(with_margins((without,), (scores_of(without, 0, 1),), SUPERVISED)).graph)
+    (batch,) = with_margins([unjudged], SUPERVISED)
+    assert not len(compare_with_people(batch).graph)
 
 
 RULES = st.builds(
@@ -148,7 +149,8 @@ def test_what_comes_in_is_kept_or_dropped_and_what_is_kept_is_ranked(given_cases
         for place, one in enumerate(given_cases)
     ]
     lines = [scores_of(one, *(random.choice([None, 0.0, 1.0, 2.0]) for _ in one.responses)) for one in numbered]
-    found = supervise_cases(with_margins(numbered, lines, rule.only), rule)
+    (batch,) = with_margins(zip(numbered, lines, strict=True), rule.only)
+    found = supervise_cases(batch, rule)
     for before, after in zip(numbered, found.cases, strict=True):
         dropped = Counter(ends(row) for row in found.dropped if row.prompt == before.prompt.id)
         assert Counter(map(ends, before.judgments)) == Counter(map(ends, after.judgments)) + dropped
@@ -179,16 +181,17 @@ def check_ranked(after, kept):
 
 def test_margins_of_many_cases_take_each_its_own_scores():
     one, other = case("p", "ab", llm("a>b")), case("q", "ab", llm("b>a", "a>b"))
-    found = with_margins((one, other), (scores_of(one, 5.0, 1.0), scores_of(other, 1.0, 2.5)), SUPERVISED)
+    (found,) = with_margins([(one, scores_of(one, 5.0, 1.0)), (other, scores_of(other, 1.0, 2.5))], SUPERVISED)
     np.testing.assert_array_equal(found.margin, [4.0, 1.5, -1.5])
 
 
 def test_a_persons_own_verdict_is_no_test_of_it():
     one = case("p", "ab", [*llm("b>a"), judgment("a>b", judge="ann"), judgment("a>b", judge="bob")])
-    everyone = with_margins((one,), (scores_of(one, 1.0, 0.0),), Only())
+    scored = [(one, scores_of(one, 1.0, 0.0))]
+    (everyone,) = with_margins(scored, Only())
     agreement = compare_with_people(everyone)
     assert (agreement.margin.tolist(), agreement.is_right.tolist()) == ([-1.0], [False])
-    people = with_margins((one,), (scores_of(one, 1.0, 0.0),), Only(kind=("human",)))
+    (people,) = with_margins(scored, Only(kind=("human",)))
     assert not len(compare_with_people(people).graph)
 
 
@@ -212,8 +215,8 @@ def test_everything_is_counted_once():
         for one, own in zip(cases, given, strict=False)
     ]
     batches = [
-        with_margins(cases[:2], lines[:2], SUPERVISED),
-        with_margins(cases[2:], lines[2:], SUPERVISED),
+        *with_margins(zip(cases[:2], lines[:2], strict=True), SUPERVISED),
+        *with_margins(zip(cases[2:], lines[2:], strict=True), SUPERVISED),
     ]
     found = counted(batches, SupervisionRule())
     counts = found.counts()
@@ -236,7 +239,7 @@ def test_everything_is_counted_once():
 
 def test_a_repeated_judgment_goes_with_the_first_and_is_counted_apart():
     one = case("p", "ab", llm("a>b", "a>b", "b>a", "a<b"))
-    batch = with_margins((one,), (scores_of(one, 3.0, 1.0),), SUPERVISED)
+    (batch,) = with_margins([(one, scores_of(one, 3.0, 1.0))], SUPERVISED)
     found = supervise_cases(batch, SupervisionRule())
     assert shown(found.cases[0]) == ["a>b", "a>b"]
     assert [row.rule for row in found.dropped] == ["disagrees"]

@@ -7,6 +7,7 @@ import pytest
 
 from steelyard.core.checks import content_id
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
+from steelyard.evaluation.supervisor import SupervisionFiles as Files
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.ranking.judgment_table import Only
 from steelyard.stages.debias import debias
@@ -16,7 +17,7 @@ from steelyard.stages.score import Config as Scoring
 from steelyard.stages.score import score
 from steelyard.stages.split import Config as Splitting
 from steelyard.stages.split import split
-from steelyard.stages.supervise import Config, Files, supervise
+from steelyard.stages.supervise import Config, supervise
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "pandalm" / "data"
 pytestmark = [

@@ -17,11 +17,13 @@ from steelyard.core.errors import (
     OutputError,
     RecordError,
 )
+from steelyard.evaluation.supervisor import SupervisionCoverage, check_supervision
+from steelyard.evaluation.supervisor import SupervisionFiles as Files
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.trained_on import TRAINED_ON_FILE
 from steelyard.ranking.judgment_table import Only
 from steelyard.stages.score import score
-from steelyard.stages.supervise import Config, Files, SupervisionCoverage, check_settings, supervise
+from steelyard.stages.supervise import Config, supervise
 from steelyard.stages.train import Config as Training
 from steelyard.stages.train import train
 from strategies import case
@@ -315,7 +317,8 @@ def test_settings_that_contradict_are_refused_before_anything_is_made(cases, tmp
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from steelyard.stages.supervise import Config, Files, supervise
+from steelyard.evaluation.supervisor import SupervisionFiles as Files
+from steelyard.stages.supervise import Config, supervise
 
 def kill(event, args):
     if event == "os.rename" and str(args[1]).endswith(sys.argv[3]):
@@ -435,7 +438,7 @@ CALIBRATED = MODEL._replace(calibration_cases=Path("h"))
 )
 def test_what_contradicts_or_makes_no_sense_is_named(config, files, message):
     with pytest.raises(ConfigError, match=message):
-        check_settings(config, files)
+        check_supervision(config, files)
 
 
 @pytest.mark.parametrize(
@@ -449,7 +452,7 @@ def test_what_contradicts_or_makes_no_sense_is_named(config, files, message):
     ],
 )
 def test_what_fits_is_taken(config, files):
-    check_settings(config, files)
+    check_supervision(config, files)
 
 
 def test_the_rule_has_defaults_where_nothing_is_given():

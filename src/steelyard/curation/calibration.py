@@ -209,8 +209,11 @@ def check_judged(cases: MarginSurvey, *, where: str) -> None:
         )
 
 
-def check_some_kept(cases: MarginSurvey, threshold: float, *, where: str, do: str) -> None:
-    """Check that the threshold keeps a strict judgment. Raises EvidenceError, with the coverage of smaller ones."""
+def check_some_kept(cases: MarginSurvey, threshold: float, *, where: str, scores: str | None = None) -> None:
+    """Check that the threshold keeps a strict judgment. Raises EvidenceError, with the coverage of smaller ones.
+
+    ``scores``: the file in which a model's scores were written, for another threshold.
+    """
     if is_kept(cases.margins, threshold).any():
         return
     rows = rows_by_threshold(cases, cases.labelled, candidate_thresholds(cases.margins), seed=0)
@@ -222,7 +225,9 @@ def check_some_kept(cases: MarginSurvey, threshold: float, *, where: str, do: st
             where=where,
             do="if lower scores are better, change their sign; else check that its protocol fits these cases",
         )
-    raise EvidenceError(f"threshold {threshold:g} drops everything\n{threshold_table(rows)}", where=where, do=do)
+    hint = (f"; the scores are in {scores}, for ", Remedy("scores"), " and another ", Remedy("out")) if scores else ()
+    problem = f"threshold {threshold:g} drops everything\n{threshold_table(rows)}"
+    raise EvidenceError(problem, where=where, do=Advice("take a smaller threshold", *hint))
 
 
 def threshold_of_size(cases: MarginSurvey, number: int, *, where: str) -> float:

@@ -1,13 +1,14 @@
 """Supervised cases: which judgments a rule keeps, the pairs and rankings that follow, and what was dropped and why."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from steelyard.core.iteration import batched
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Case, Counts, Judgment, Kind, Pair, Record, Scores, Verdict
 from steelyard.curation.supervision import (
@@ -36,6 +37,7 @@ from steelyard.ranking.tiers import ranking_of, tiers_of
 from steelyard.statistics.unique_rows import find_codes
 
 _HUMAN = Only(kind=("human",))
+_CASES_A_BATCH = 256
 
 
 class ScoredBatch(NamedTuple):
@@ -87,16 +89,27 @@ class AgreementWithPeople(NamedTuple):
     is_tied: Booleans
 
 
-def with_margins(cases: Sequence[Case], scores: Sequence[Scores], only: Only) -> ScoredBatch:
-    """Return the supervised judgments of the cases with the model's margins. The scores must have been checked."""
-    table = judgment_table(cases, only)
-    flat = [
-        np.nan if score is None else score
-        for outline, line in zip(table.cases, scores, strict=True)
-        for score in map(line.scores.__getitem__, outline.responses)
-    ]
-    margin = margins_of(table.verdicts, np.array(flat, np.float64), table.first_response)
-    return ScoredBatch(tuple(cases), tuple(scores), table, margin)
+def with_margins(scored_cases: Iterable[tuple[Case, Scores]], only: Only) -> Iterator[ScoredBatch]:
+    """Yield the cases in batches, with their supervised judgments and the model's margins.
+
+    The scores must have been checked.
+    """
+    for batch in batched(scored_cases, _CASES_A_BATCH):
+        cases, scores = tuple(case for case, _ in batch), tuple(line for _, line in batch)
+        table = judgment_table(cases, only)
+        flat = [
+            np.nan if score is None else score
+            for outline, line in zip(table.cases, scores, strict=True)
+            for score in map(line.scores.__getitem__, outline.responses)
+        ]
+        margin = margins_of(table.verdicts, np.array(flat, np.float64), table.first_response)
+        yield ScoredBatch(cases, scores, table, margin)
+
+
+def count_strict(cases: Iterable[Case], only: Only) -> int:
+    """Return the number of supervised verdicts that prefer one response."""
+    tables = (judgment_table(batch, only) for batch in batched(cases, _CASES_A_BATCH))
+    return sum(int(table.verdicts.is_strict.sum()) for table in tables)
 
 
 def supervise_cases(batch: ScoredBatch, rule: SupervisionRule) -> Supervised:

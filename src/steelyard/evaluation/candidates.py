@@ -166,6 +166,11 @@ class ScoredCandidates(NamedTuple):
     baseline: Response | None = None
     num_unscored: int = 0
 
+    @property
+    def has_next_turn(self) -> bool:
+        """Whether the prompt has several turns."""
+        return bool(later_turns(self.case.prompt))
+
 
 def candidates_of(case: Case, line: Scores, baseline_author: str | None, baseline: Case | None) -> ScoredCandidates:
     """Return the candidates of a case. Raises EvidenceError for a baseline that is among them, or of two responses.

@@ -12,10 +12,9 @@ from steelyard.evaluation.evaluated_bench import Evaluation
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.source import Source
-from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.run_folder import Result
 from steelyard.io.scored_cases import ScoredCase
-from steelyard.plugins.reward_models import Builder, ModelChoice, scored_once
+from steelyard.plugins.reward_models import Builder, ModelChoice, judge_ledger, scored_once
 
 
 class ModelNames(NamedTuple):
@@ -70,7 +69,7 @@ def evaluate_model(source: Source, result: Result, choice: ModelChoice, builder:
 def evaluate_judge(source: Source, result: Result, choice: ModelChoice, builder: Builder) -> FinishedEvaluation:
     """Ask a judge about the pairs of the bench through a ledger, which stays in the folder."""
     source.check()
-    judge = builder(choice, ledger=result.path(LEDGER_FILE))
+    judge = builder(choice, ledger=judge_ledger(choice, result))
     assert isinstance(judge, JudgeModel), "a model with a jury is asked"
     check_bench(source.bench, judge)
     cases = tuple(source.cases)

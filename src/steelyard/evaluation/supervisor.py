@@ -5,14 +5,15 @@ A model memorises its training prompts, so its scores of them do not test the ve
 
 from collections import deque
 from pathlib import Path
+from typing import NamedTuple
 
-from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.languages import language_key
 from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Meta, Record
 from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
-from steelyard.curation.supervision import Policy
+from steelyard.curation.supervision import Config, Policy, check_policy
 from steelyard.io.cases import read_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.progress import log
@@ -204,3 +205,48 @@ class SupervisionSummary(Record, frozen=True, kw_only=True):
     precision_from: str | None
     calibration: ThresholdCertificate | None
     max_difference: float | None = None
+
+
+class SupervisionFiles(NamedTuple):
+    """The inputs of supervision besides the cases.
+
+    Either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibration_cases``: cases that people and
+    the supervised judge judged alike, with ``calibration_scores`` where ``scores`` are an input. ``train_cases``: the
+    cases that the supervisor was trained on. ``as_many_as``: cases whose number of judgments is that to keep.
+    """
+
+    model: str | None = None
+    scores: Path | None = None
+    calibration_cases: Path | None = None
+    calibration_scores: Path | None = None
+    train_cases: Path | None = None
+    as_many_as: Path | None = None
+
+
+def check_supervision(config: Config, files: SupervisionFiles) -> None:
+    """Raise ConfigError for settings that contradict each other, lack another, or are outside their range."""
+    if (files.model is None) == (files.scores is None):
+        problem = "both model and scores" if files.model else "neither model nor scores"
+        raise ConfigError(problem, do="give a reward model, or the scores that one gave these cases")
+    if files.calibration_scores is not None and (files.calibration_cases is None or files.model is not None):
+        raise ConfigError("calibration_scores goes with scores and calibration_cases", do="a model scores both files")
+    if files.scores is not None and files.calibration_cases is not None and files.calibration_scores is None:
+        raise ConfigError(
+            "scores with calibration_cases, but no scores of the calibration cases",
+            do=Advice("give ", Remedy("calibration_scores", FILE), " too"),
+        )
+    if config.model and files.scores is not None:
+        raise ConfigError(
+            f"settings of a model ({', '.join(sorted(config.model))}) with scores", do="the scores are made already"
+        )
+    is_calibrated = files.calibration_cases is not None
+    takes_size = config.policy in ("agree", "closest") and config.min_margin is None and not is_calibrated
+    if files.as_many_as is not None and not takes_size:
+        raise ConfigError(
+            "as_many_as sets the margin of the policies agree and closest",
+            do="leave min_margin, calibration_cases and other policies away",
+        )
+    if config.policy == "closest" and files.as_many_as is None:
+        do = Advice("say how many verdicts are kept: ", Remedy("as_many_as", FILE))
+        raise ConfigError("the policy closest without a number of verdicts", do=do)
+    check_policy(config, is_calibrated=is_calibrated)

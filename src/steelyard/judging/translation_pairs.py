@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.core.checks import content_id
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.languages import english_name, language_key
 from steelyard.core.remedies import CODE, Advice, Command, Remedy
 from steelyard.core.text import number_of, response_text
@@ -78,6 +78,21 @@ class BenchFile(NamedTuple):
                 Command("resolve", (str(self.path),), (Remedy("out", "resolved"),)),
             )
             raise EvidenceError(problem, where=str(self.path), do=do)
+
+    def check_translated(self, num_pairs: int, failed: Counter[str], *, allow_failed: int) -> None:
+        """Raise EvidenceError for no pair, and ModelError for more than ``allow_failed`` translations that failed.
+
+        ``failed`` counts them by reason.
+        """
+        if not num_pairs:
+            problem = "no item of another language has the prompt id of a source"
+            raise EvidenceError(problem, where=str(self.path), do="give translations the prompt id of their source")
+        if failed.total() > allow_failed:
+            reasons = ", ".join(f"{reason} {number}" for reason, number in failed.most_common())
+            problem = f"{failed.total():,} of {number_of(num_pairs, 'translation')} failed ({reasons})"
+            allowed = Remedy("allow_failed", failed.total())
+            do = Advice("run the same again: what was answered is kept; or say ", allowed, " to leave them out")
+            raise ModelError(problem, where=str(self.path), do=do)
 
     def sources(self) -> Iterator[Case]:
         """Yield the items in the source language, each with its code."""

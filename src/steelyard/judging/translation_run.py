@@ -12,10 +12,6 @@ from typing import IO, Any
 
 import msgspec
 
-from steelyard.core.errors import EvidenceError, ModelError
-from steelyard.core.iteration import batched
-from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.text import number_of
 from steelyard.core.types import Case
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case
@@ -36,7 +32,6 @@ FINDINGS_FILE, FAILED_FILE, KEPT_FILE = "findings.jsonl", "failed.jsonl", "kept.
 REVIEW_FILES = {"quality": "translation_quality.jsonl", "native": "native_check.jsonl"}
 """Cases for people, of the workbench's kinds with these names."""
 _ENCODER = msgspec.json.Encoder()
-_PAIRS_AT_ONCE = 64
 _NO_ITEM = TranslatedItem({}, 0)
 
 
@@ -69,16 +64,8 @@ def write_examined(
                 failed[pair.item.problem or ""] += 1
 
     check = None if encode is None else MeaningCheck(encode, bench.sources())
-    limits = length_limits(noted() if check is None else _compared(noted(), check))
-    if not languages:
-        problem = "no item of another language has the prompt id of a source"
-        raise EvidenceError(problem, where=str(bench.path), do="give translations the prompt id of their source")
-    if failed.total() > allow_failed:
-        reasons = ", ".join(f"{reason} {number}" for reason, number in failed.most_common())
-        problem = f"{failed.total():,} of {number_of(languages.total(), 'translation')} failed ({reasons})"
-        allowed = Remedy("allow_failed", failed.total())
-        do = Advice("run the same again: what was answered is kept; or say ", allowed, " to leave them out")
-        raise ModelError(problem, where=str(bench.path), do=do)
+    limits = length_limits(noted() if check is None else check.compared(track(noted(), "comparing meanings")))
+    bench.check_translated(languages.total(), failed, allow_failed=allow_failed)
     counter = TranslationCounter(languages)
     checks = [order] if check is None else [order, check]
     examined = examine_pairs(pairs(), limits, checks, counter, total=languages.total())
@@ -98,13 +85,6 @@ def write_examined(
     prompts = [name for name in ids if name not in counter.left_out]
     write_kept(result.path(KEPT_FILE), prompts, counter.left_out)
     return counter, len(prompts)
-
-
-def _compared(pairs: Iterable[tuple[Case, Case]], check: MeaningCheck) -> Iterator[tuple[Case, Case]]:
-    """Yield the pairs after their meanings were compared."""
-    for window in batched(track(pairs, "comparing meanings"), _PAIRS_AT_ONCE):
-        check.add(window)
-        yield from window
 
 
 def _written(

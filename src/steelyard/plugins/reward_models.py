@@ -26,6 +26,7 @@ from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import resumed_lines
+from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result
 from steelyard.judging.panel import (
@@ -164,6 +165,11 @@ class Builder(Protocol):
     def __call__(self, choice: ModelChoice, /, *, ledger: Path | None = None) -> RewardModel:
         """Return the reward model."""
         ...
+
+
+def judge_ledger(choice: ModelChoice, result: Result) -> Path | None:
+    """Return the ledger of a judge, which repeats no request of an interrupted run; null for another model."""
+    return None if choice.judges is None else result.path(LEDGER_FILE)
 
 
 def scored(model: RewardModel, cases: Sequence[Case], *, name: str, quietly: bool = False) -> Iterator[Scores]:

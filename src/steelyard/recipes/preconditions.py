@@ -15,14 +15,12 @@ from steelyard.evaluation.config import check_settings as check_evaluation
 from steelyard.evaluation.config import choose_baselines
 from steelyard.evaluation.overlap import refuse_overlap
 from steelyard.evaluation.source import Source
-from steelyard.evaluation.supervisor import Supervisor, check_may_judge
+from steelyard.evaluation.supervisor import SupervisionFiles, Supervisor, check_may_judge, check_supervision
 from steelyard.io.cases import read_cases
 from steelyard.io.trained_on import TrainedOn, trained_on
 from steelyard.plugins.reward_models import choose_model
 from steelyard.recipes.recipe import Recipe, Reference, Step
 from steelyard.stages import evaluate, supervise, train
-from steelyard.stages.supervise import Files
-from steelyard.stages.supervise import check_settings as check_supervision
 from steelyard.training.config import check_settings as check_training
 
 
@@ -114,9 +112,11 @@ def _source(step: Step, config: evaluate.Config, sources: _Sources) -> Source | 
 def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) -> None:
     model, scores = step.reference("model"), step.reference("scores")
     paths = {
-        key: Path(reference.text) for key, reference in step.references() if key in Files._fields and key != "model"
+        key: Path(reference.text)
+        for key, reference in step.references()
+        if key in SupervisionFiles._fields and key != "model"
     }
-    check_supervision(config, Files(model=None if model is None else model.text, **paths))
+    check_supervision(config, SupervisionFiles(model=None if model is None else model.text, **paths))
     if model is None or scores is not None:
         return
     if model.stage is None:

@@ -54,7 +54,6 @@ from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
 from steelyard.io.verbs import CASES, CaseFile, Option, ScoreFile, SettingOption, Verb
-from steelyard.responses.plan import later_turns
 
 _NO_CANDIDATE = "no scored candidate"
 _FEWER = "fewer candidates than n"
@@ -253,7 +252,7 @@ class _Selecting:
             num_cases += 1
             most = max(most, len(each.scores))
             every_author |= {response.author for response in each.case.responses if response.author}
-            self._has_turns = self._has_turns or bool(later_turns(each.case.prompt))
+            self._has_turns = self._has_turns or each.has_next_turn
             noted["candidates"] += len(each.scores)
             noted["candidates without a score"] += each.num_unscored
             is_several = len(each.scores) > 1

@@ -18,7 +18,6 @@ from steelyard.evaluation.coverage import CoverageCounter, ScoreSummary, Unscore
 from steelyard.evaluation.model_self_tests import self_tested
 from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
-from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import MODEL, MODEL_SETTINGS, Argument, Option, SettingOption, Verb
 from steelyard.plugins.reward_models import (
@@ -26,6 +25,7 @@ from steelyard.plugins.reward_models import (
     build_model,
     choose_model,
     forget_lines,
+    judge_ledger,
     scored,
     write_scores,
 )
@@ -82,7 +82,7 @@ def score(
     inputs = {**case_roles(files), **choice.inputs()}
 
     def write(result: Result) -> None:
-        scorer = (builder or build_model)(choice, ledger=None if choice.judges is None else result.path(LEDGER_FILE))
+        scorer = (builder or build_model)(choice, ledger=judge_ledger(choice, result))
         _write(result, scorer, choice.name, files, is_tested=config.self_test)
 
     return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs=inputs, force=force)

@@ -3,7 +3,7 @@
 Check the supervisor, score, choose the threshold, filter, and record what was dropped by which rule.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +11,6 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.errors import ConfigError
-from steelyard.core.iteration import batched
-from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, Run, Scores
 from steelyard.curation.calibration import (
     MarginSurvey,
@@ -31,22 +28,24 @@ from steelyard.curation.input_checks import below_chance, check_cases, judged_pa
 from steelyard.curation.supervised import (
     ScoredBatch,
     SupervisionCounter,
+    count_strict,
     supervise_cases,
     with_margins,
 )
-from steelyard.curation.supervision import Config, SupervisionRule, check_policy
+from steelyard.curation.supervision import Config, SupervisionRule
 from steelyard.evaluation.supervisor import (
     SupervisionCoverage,
+    SupervisionFiles,
     SupervisionSummary,
     Supervisor,
     ThresholdCertificate,
     check_may_judge,
+    check_supervision,
     supervisor_of_model,
     supervisor_of_scores,
 )
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import FileCases, encode_case, read_cases
-from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
@@ -62,27 +61,18 @@ from steelyard.io.verbs import (
     SettingOption,
     Verb,
 )
-from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, forget_lines, write_scores
-from steelyard.ranking.judgment_table import Only, check_admits, judgment_table
+from steelyard.plugins.reward_models import (
+    Builder,
+    ModelChoice,
+    build_model,
+    choose_model,
+    forget_lines,
+    judge_ledger,
+    write_scores,
+)
+from steelyard.ranking.judgment_table import check_admits
 
 _DEFAULT = Config()
-_CASES_A_BATCH = 256
-
-
-class Files(NamedTuple):
-    """The inputs of supervision besides the cases.
-
-    Either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibration_cases``: cases that people and
-    the supervised judge judged alike, with ``calibration_scores`` where ``scores`` are an input. ``train_cases``: the
-    cases that the supervisor was trained on. ``as_many_as``: cases whose number of judgments is that to keep.
-    """
-
-    model: str | None = None
-    scores: Path | None = None
-    calibration_cases: Path | None = None
-    calibration_scores: Path | None = None
-    train_cases: Path | None = None
-    as_many_as: Path | None = None
 
 
 class _Threshold(NamedTuple):
@@ -156,8 +146,8 @@ def supervise(
     >>> kept.counts.num_in == kept.counts.num_used + sum(kept.counts.dropped.values())
     True
     """
-    files = Files(model, scores, calibration_cases, calibration_scores, train_cases, as_many_as)
-    check_settings(config, files)
+    files = SupervisionFiles(model, scores, calibration_cases, calibration_scores, train_cases, as_many_as)
+    check_supervision(config, files)
     choice = choose_model(model, config.model) if model else None
     inputs = {"cases": cases} | {role: path for role, path in files._asdict().items() if isinstance(path, Path)}
     for path in inputs.values():
@@ -170,40 +160,11 @@ def supervise(
     return run_stage(out, "supervise", Run[SupervisionSummary], write, config=settings, inputs=inputs, force=force)
 
 
-def check_settings(config: Config, files: Files) -> None:
-    """Raises ConfigError for settings that contradict each other, lack another, or are outside their range."""
-    if (files.model is None) == (files.scores is None):
-        problem = "both model and scores" if files.model else "neither model nor scores"
-        raise ConfigError(problem, do="give a reward model, or the scores that one gave these cases")
-    if files.calibration_scores is not None and (files.calibration_cases is None or files.model is not None):
-        raise ConfigError("calibration_scores goes with scores and calibration_cases", do="a model scores both files")
-    if files.scores is not None and files.calibration_cases is not None and files.calibration_scores is None:
-        raise ConfigError(
-            "scores with calibration_cases, but no scores of the calibration cases",
-            do=Advice("give ", Remedy("calibration_scores", FILE), " too"),
-        )
-    if config.model and files.scores is not None:
-        raise ConfigError(
-            f"settings of a model ({', '.join(sorted(config.model))}) with scores", do="the scores are made already"
-        )
-    is_calibrated = files.calibration_cases is not None
-    takes_size = config.policy in ("agree", "closest") and config.min_margin is None and not is_calibrated
-    if files.as_many_as is not None and not takes_size:
-        raise ConfigError(
-            "as_many_as sets the margin of the policies agree and closest",
-            do="leave min_margin, calibration_cases and other policies away",
-        )
-    if config.policy == "closest" and files.as_many_as is None:
-        do = Advice("say how many verdicts are kept: ", Remedy("as_many_as", FILE))
-        raise ConfigError("the policy closest without a number of verdicts", do=do)
-    check_policy(config, is_calibrated=is_calibrated)
-
-
 def _run(
     result: Result,
     cases: Path,
     config: Config,
-    files: Files,
+    files: SupervisionFiles,
     *,
     choice: ModelChoice | None,
     builder: Builder,
@@ -212,14 +173,14 @@ def _run(
     if files.calibration_cases:
         # Refused before an hour of scoring: the judgments alone show whether people and judges overlap.
         unscored = survey_margins(
-            _with_margins(map(_without_scores, read_cases(files.calibration_cases)), config.only),
+            with_margins(map(_without_scores, read_cases(files.calibration_cases)), config.only),
             human_ties=config.human_ties,
         )
         check_labelled(unscored, where=str(files.calibration_cases))
     supervisor, files = _score(result, cases, config, files, choice=choice, builder=builder)
     assert files.scores is not None
     joined = JoinedScores(FileCases(cases), files.scores)
-    survey = survey_margins(_with_margins(joined, config.only), human_ties=config.human_ties)
+    survey = survey_margins(with_margins(joined, config.only), human_ties=config.human_ties)
     inputs = result.request.inputs
     result.findings = check_cases(
         read_cases(cases),
@@ -233,17 +194,11 @@ def _run(
     num_reversed = int((survey.margins < 0).sum())
     result.findings += below_chance(survey.agreement(config.seed), num_reversed, model=supervisor.name)
     if config.policy == "agree" and files.as_many_as is None:
-        hint = (
-            (f"; the scores are in {files.scores}, for ", Remedy("scores"), " and another ", Remedy("out"))
-            if choice
-            else ()
-        )
-        check_some_kept(
-            survey, config.min_margin or 0.0, where=str(cases), do=Advice("take a smaller threshold", *hint)
-        )
+        scores = str(files.scores) if choice else None
+        check_some_kept(survey, config.min_margin or 0.0, where=str(cases), scores=scores)
     threshold = _threshold(survey, config, files, result)
     rule = config.rule(threshold.min_margin)
-    counter = _write(_with_margins(joined, config.only), rule, result)
+    counter = _write(with_margins(joined, config.only), rule, result)
     result.counts = counter.counts()
     result.summary = _summarize(config, supervisor, counter, survey, threshold)
     forget_lines(result)
@@ -259,16 +214,16 @@ def _score(
     result: Result,
     cases: Path,
     config: Config,
-    files: Files,
+    files: SupervisionFiles,
     *,
     choice: ModelChoice | None,
     builder: Builder,
-) -> tuple[Supervisor, Files]:
+) -> tuple[Supervisor, SupervisionFiles]:
     """Return the supervisor, which may judge all prompts, and the files with the paths of the scores."""
     model = None
     if choice:
         # A judge keeps its replies itself: no request is repeated.
-        model = builder(choice, ledger=result.path(LEDGER_FILE) if choice.judges else None)
+        model = builder(choice, ledger=judge_ledger(choice, result))
         supervisor = supervisor_of_model(choice, model.protocol(), files.train_cases)
     else:
         assert files.scores is not None
@@ -286,10 +241,9 @@ def _score(
     return supervisor, files
 
 
-def _threshold(survey: MarginSurvey, config: Config, files: Files, result: Result) -> _Threshold:
+def _threshold(survey: MarginSurvey, config: Config, files: SupervisionFiles, result: Result) -> _Threshold:
     if files.as_many_as is not None:
-        tables = (judgment_table(batch, config.only) for batch in batched(read_cases(files.as_many_as), _CASES_A_BATCH))
-        number = sum(int(table.verdicts.is_strict.sum()) for table in tables)
+        number = count_strict(read_cases(files.as_many_as), config.only)
         if config.policy == "closest":
             survey = survey._replace(margins=-np.abs(survey.margins))
         return _Threshold(threshold_of_size(survey, number, where=str(files.as_many_as)), None, None)
@@ -298,7 +252,7 @@ def _threshold(survey: MarginSurvey, config: Config, files: Files, result: Resul
     assert files.calibration_scores is not None
     assert config.min_precision is not None
     joined = JoinedScores(FileCases(files.calibration_cases), files.calibration_scores)
-    held_out = survey_margins(_with_margins(joined, config.only), human_ties=config.human_ties)
+    held_out = survey_margins(with_margins(joined, config.only), human_ties=config.human_ties)
     inputs = result.request.inputs
     if "calibration_scores" in inputs:
         result.findings += joined.coverage.findings(inputs["calibration_scores"], [inputs["calibration_cases"]])
@@ -361,12 +315,6 @@ def _summarize(
         precision_from="the calibration cases" if threshold.held_out else source,
         calibration=certificate,
     )
-
-
-def _with_margins(scored_cases: Iterable[ScoredCase], only: Only) -> Iterator[ScoredBatch]:
-    """Yield the cases in batches, with their margins."""
-    for batch in batched(scored_cases, _CASES_A_BATCH):
-        yield with_margins([scored.case for scored in batch], [scored.scores for scored in batch], only)
 
 
 def _without_scores(case: Case) -> ScoredCase:

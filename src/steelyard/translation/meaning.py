@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.iteration import batched
 from steelyard.core.numerics import Floats
 from steelyard.core.types import Case
 from steelyard.translation.damage_kinds import DamageFinding, finding
@@ -30,6 +31,7 @@ _REACH = 1.5
 _FEWEST_TEXTS = 20
 _DECISIVE = 1.5
 """Standard deviations by which crossed responses have to be nearer than straight ones."""
+_PAIRS_AT_ONCE = 64
 
 
 class _Standing(NamedTuple):
@@ -56,6 +58,12 @@ class MeaningCheck:
             if min(map(len, others.values())) >= _NUM_OTHERS:
                 break
         self._others = {kind: (texts[:_NUM_OTHERS], self._of(texts[:_NUM_OTHERS])) for kind, texts in others.items()}
+
+    def compared(self, pairs: Iterable[tuple[Case, Case]]) -> Iterator[tuple[Case, Case]]:
+        """Yield cases with their translations after they were added, in batches for the encoder."""
+        for batch in batched(pairs, _PAIRS_AT_ONCE):
+            self.add(batch)
+            yield from batch
 
     def add(self, pairs: Sequence[tuple[Case, Case]]) -> None:
         """Compare cases with their translations."""
