@@ -26,7 +26,7 @@ from steelyard.core.types import Case, Response
 from steelyard.stages.simulate import Config
 from strategies import prompt
 
-QUIET = Noise(spread=0.0, tie_band=0.1, unreadable=0.0)
+QUIET = Noise(spread=0.0, tie_band=0.1, unparsed=0.0)
 NUM_PROMPTS = 2400
 
 
@@ -60,8 +60,8 @@ def test_the_length_bias_is_bounded_and_odd_in_the_ratio_of_lengths():
     assert found[1] == pytest.approx([-0.2, 0.2])
 
 
-def test_perception_has_the_spread_asked_for_and_verdicts_the_share_of_unreadable():
-    noise = Noise(spread=0.5, tie_band=0.0, unreadable=0.2)
+def test_perception_has_the_spread_asked_for_and_verdicts_the_share_of_unparsed():
+    noise = Noise(spread=0.5, tie_band=0.0, unparsed=0.2)
     rng = np.random.default_rng(0)
     seen = perceive(np.full((20_000, 3), 2.0), np.ones((20_000, 3)), noise, rng)
     assert seen.mean() == pytest.approx(2.0, abs=0.01)  # five standard errors: 5 * 0.5 / sqrt(60000)
@@ -133,7 +133,7 @@ def test_a_simulated_llm_errs_more_and_prefers_what_is_later_and_longer():
     assert 0.53 <= longer <= 0.65
 
 
-EXACT = Noise(spread=0.0, tie_band=0.05, unreadable=0.0)
+EXACT = Noise(spread=0.0, tie_band=0.05, unparsed=0.0)
 ONE = Candidates(tuple("abcde"), (0.1, 0.9, 0.5, 0.5, 0.3), (10, 20, 30, 40, 50))
 
 
@@ -173,7 +173,7 @@ def test_the_llm_judges_every_pair_once_in_random_order_of_pairs_and_places():
 
 
 def test_what_cannot_be_read_is_none_with_its_reason():
-    (judgments,) = human_judgments([ONE], Noise(spread=0.0, tie_band=0.0, unreadable=1.0), num_annotators=5, seed=0)
+    (judgments,) = human_judgments([ONE], Noise(spread=0.0, tie_band=0.0, unparsed=1.0), num_annotators=5, seed=0)
     assert {one.verdict for one in judgments} == {"none"}
     assert {one.reason for one in judgments} == {"simulated: the verdict could not be read"}
 

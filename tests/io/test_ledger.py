@@ -148,7 +148,7 @@ def test_a_ledger_that_was_removed_ends_the_asking_at_the_next_reply(tmp_path):
 @pytest.mark.parametrize("name", ["l.sqlite", None])
 def test_ids_are_told_apart_and_each_set_is_its_own(tmp_path, name):
     with open_ledger(name and tmp_path / name) as ledger:
-        assert list(ledger.distinct("abcab")) == ["a", "b", "c"]
+        assert list(ledger.unique("abcab")) == ["a", "b", "c"]
         is_new, is_new_too = ledger.new_ids(), ledger.new_ids()
         assert [is_new(id_) for id_ in "aab"] == [True, False, True]
         assert is_new_too("a")

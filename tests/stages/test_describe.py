@@ -1,4 +1,4 @@
-"""The verb `describe` on files: what it writes, several files, Parquet, and what it refuses."""
+"""The stage `describe` on files: what it writes, several files, Parquet, and what it refuses."""
 
 import re
 

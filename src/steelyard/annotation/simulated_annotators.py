@@ -22,7 +22,7 @@ from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Judgment, Kind, Record, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie", "none")
-_UNREADABLE = "simulated: the verdict could not be read"
+_UNPARSED = "simulated: the verdict could not be read"
 
 
 class Noise(Config, frozen=True):
@@ -36,8 +36,8 @@ class Noise(Config, frozen=True):
     """The standard deviation of perceived quality."""
     tie_band: float
     """The difference in perceived quality below which a verdict is a tie."""
-    unreadable: float = 0.01
-    """The share of verdicts that cannot be read."""
+    unparsed: float = 0.01
+    """The share of unparsed verdicts."""
     position_bias: float = 0.0
     """Advantage in perceived quality of the last answer over the first."""
     length_bias: float = 0.0
@@ -75,7 +75,7 @@ def compare(perceived: Floats, noise: Noise, rng: np.random.Generator) -> NDArra
     left, right = np.triu_indices(perceived.shape[-1], 1)
     difference = perceived[..., left] - perceived[..., right]
     verdicts = np.where(np.abs(difference) < noise.tie_band, 2, np.where(difference > 0, 0, 1))
-    return np.where(rng.random(verdicts.shape) < noise.unreadable, 3, verdicts)
+    return np.where(rng.random(verdicts.shape) < noise.unparsed, 3, verdicts)
 
 
 def answer_triple(shown: Sequence[str], perceived: Floats, noise: Noise) -> TaskAnswer:
@@ -207,7 +207,7 @@ def _judge_tasks(
             id=f"{kind}-{task.number}:{left + 1}{right + 1}",
             task=f"{kind}-{task.number}",
             shown=shown,
-            reason=_UNREADABLE if VERDICTS[code] == "none" else None,
+            reason=_UNPARSED if VERDICTS[code] == "none" else None,
         )
         for task, row in zip(tasks, verdicts.tolist(), strict=True)
         for shown in (tuple(prompt.ids[place] for place in task.shown),)

@@ -159,7 +159,7 @@ class Ledger:
         insert = f"INSERT OR IGNORE INTO {name} VALUES (?)"
         return lambda id_: self._connection.execute(insert, (id_,)).rowcount > 0
 
-    def distinct(self, ids: Iterable[str]) -> Iterator[str]:
+    def unique(self, ids: Iterable[str]) -> Iterator[str]:
         """Yield each id once, where it comes first."""
         return filter(self.new_ids(), ids)
 

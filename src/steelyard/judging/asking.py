@@ -367,7 +367,7 @@ def token_use(model: PricedChat, requests: Iterable[str], ledger: Ledger) -> Tok
 
     def replies() -> Iterator[Reply]:
         nonlocal failed, unanswered_tries
-        for request in ledger.distinct(requests):
+        for request in ledger.unique(requests):
             unanswered_tries += ledger.unanswered_tries(request)
             if of_failed := ledger.failed_tokens(request):
                 failed = failed.plus(of_failed)

@@ -70,7 +70,7 @@ def ask_translations(
     for _ in range(_MOST_ROUNDS):
         has_first = is_first or (not is_sent and any(True for _ in opened(is_first=True)))
         replies.cuts = CutReplies()
-        number = sum(1 for _ in ledger.distinct(request.id for request in opened(is_first=is_first)))
+        number = sum(1 for _ in ledger.unique(request.id for request in opened(is_first=is_first)))
         if not number and is_first:
             is_first = False
             continue

@@ -1,4 +1,4 @@
-"""The verb `describe`: the statistics of a data set, as in Table 1 of CHEEMS, for all cases and by group."""
+"""The stage `describe`: the statistics of a data set, as in Table 1 of CHEEMS, for all cases and by group."""
 
 import tempfile
 from collections.abc import Sequence

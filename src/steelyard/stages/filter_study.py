@@ -1,4 +1,4 @@
-"""The verb `filter-study`: does distant supervision pay? The precision of filtered verdicts."""
+"""The stage `filter-study`: does distant supervision pay? The precision of filtered verdicts."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The verb `simulate`: the built-in corpus as raw verdicts of simulated annotators, with the answer key in other files.
+"""The stage `simulate`: the built-in corpus as raw verdicts of simulated annotators, with the answer key apart.
 
 Everything here is simulated but the prompts and their good answers: it serves to try methods, it is not evidence.
 """

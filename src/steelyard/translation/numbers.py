@@ -112,8 +112,8 @@ def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find a number that the translation lost, added or changed."""
     source, target = pair.source.once(_numbers), pair.target.once(_numbers)
     is_matched = source.values.total() == target.values.total()
-    missing = _unexplained(source, target, is_matched=is_matched)
-    added = _unexplained(target, source, is_matched=is_matched)
+    missing = _without_counterpart(source, target, is_matched=is_matched)
+    added = _without_counterpart(target, source, is_matched=is_matched)
     if _has_month(pair, is_matched=is_matched):
         missing, added = (
             {value for value in values if float(value) > _SMALL or "." in value} for values in (missing, added)
@@ -177,7 +177,7 @@ def _marked(passage: Passage, spans: Sequence[tuple[int, int]], place: int) -> M
     )
 
 
-def _unexplained(ours: _Numbers, theirs: _Numbers, *, is_matched: bool) -> set[str]:
+def _without_counterpart(ours: _Numbers, theirs: _Numbers, *, is_matched: bool) -> set[str]:
     """Return the values of a text that neither the digits nor the words of the other one have.
 
     With equally many numerals in both texts each occurrence counts, and a word stands for one only where the other text

@@ -26,7 +26,8 @@ _protected = lru_cache(1024)(protect)  # a text is protected alike for every lan
 
 Way = Literal["whole", "again", "blocks", "copied"]
 """The final way in which a text was translated; ``copied``: it holds nothing to translate, such as code alone."""
-Known = Callable[[Question], Reply | None]
+StoredReply = Callable[[Question], Reply | None]
+"""Returns the reply to a question that was answered before; null for another."""
 Examine = Callable[[str, str], str | None]
 """Returns why a translation of a text cannot be one, such as a reply in the source language; null if it may be one."""
 Steps = Generator[tuple[Question, ...], Sequence[Reply], Any]
@@ -104,7 +105,9 @@ class TranslatedItem(NamedTuple):
         return next((text.problem for text in self.texts.values() if text.text is None), None)
 
 
-def advance(texts: Sequence[ItemText], rules: TranslationRules, known: Known) -> TranslatedItem | tuple[Question, ...]:
+def advance(
+    texts: Sequence[ItemText], rules: TranslationRules, known: StoredReply
+) -> TranslatedItem | tuple[Question, ...]:
     """Return the translated texts, or the questions that have to be answered before."""
     steps = translate_item(texts, rules)
     num_replies = 0

@@ -31,7 +31,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, 
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.simulated_people import Crew, Habits, Simulation, latent_qualities
-from steelyard.workbench.simulation import adjudicate_layers, align, annotate, review, work_until_finished
+from steelyard.workbench.simulation import adjudicate_items, adjudicate_layers, annotate, review, work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
@@ -97,7 +97,7 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
         import_batch(simulation, part, f"batch {number + 2}")
         annotate(simulation)
         for _ in range(_ROUNDS_TO_ALIGN):
-            align(simulation)
+            adjudicate_items(simulation)
         # The layers before the one that this batch waits for.
         for layer in LAYERS[: len(LAYERS) - 1 - number]:
             alone = _with_layers(simulation, (layer,))
@@ -154,7 +154,7 @@ def replace_visitor(simulation: Simulation) -> None:
 
     chosen_person = simulation.database.write(swap)
     others = tuple(person for person in simulation.crew.annotators if person != chosen_person)
-    align(simulation._replace(crew=simulation.crew._replace(annotators=others[::2])))
+    adjudicate_items(simulation._replace(crew=simulation.crew._replace(annotators=others[::2])))
 
 
 def start_project(

@@ -57,7 +57,7 @@ def work_until_finished(simulation: Simulation) -> dict[str, int]:
     """Let everybody work, task after task and queue after queue, until every item has ended. Returns items by state."""
     states: dict[str, int] = {}
     for _ in range(_MOST_ROUNDS):
-        num_done = annotate(simulation) + align(simulation) + adjudicate_layers(simulation) + review(simulation)
+        num_done = sum(work(simulation) for work in (annotate, adjudicate_items, adjudicate_layers, review))
         with simulation.database.reading() as session:
             states = count_states(session, simulation.crew.project)
         if not num_done or not set(states) - {"finished", "dropped"}:
@@ -79,8 +79,8 @@ def annotate(simulation: Simulation, *, most: int | None = None) -> int:
     return number
 
 
-def align(simulation: Simulation) -> int:
-    """Let people align once around. Returns the number of items with any work."""
+def adjudicate_items(simulation: Simulation) -> int:
+    """Let people adjudicate items once around. Returns the number of items with any work."""
     return sum(
         simulation.database.write(lambda session, person=person: _align_all(simulation, session, person))
         for person in simulation.crew.annotators
