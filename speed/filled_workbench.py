@@ -84,11 +84,11 @@ def write_case_file(path, num_items):
 
 def work(simulation):
     """Let people work until most of the first items have gone some way, and some the whole."""
-    from steelyard.workbench.simulation import adjudicate_layers, align, annotate, review
+    from steelyard.workbench.simulation import adjudicate_items, adjudicate_layers, annotate, review
 
     for _ in range(3):
         annotate(simulation, most=int(0.28 * 2 * NUM_WORKED))
-        for step in (align, align, adjudicate_layers, review):
+        for step in (adjudicate_items, adjudicate_items, adjudicate_layers, review):
             step(simulation)
 
 
