@@ -43,6 +43,13 @@ def split_kinds(texts: Iterable[str], *, is_path: Callable[[str], bool]) -> dict
     return files
 
 
+def check_one_kind(kinds: Set[str]) -> None:
+    """Raise ConfigError for benches of several kinds."""
+    if len(kinds) > 1:
+        problem = f"two kinds of bench at once: {', '.join(sorted(kinds))}"
+        raise ConfigError(problem, do=Advice("run `", Command("evaluate"), "` for each kind"))
+
+
 def find_bench_files(benches: Sequence[Path], bench: Any) -> tuple[Path, ...]:
     """Return the files of a bench: those named, and the data files of folders and patterns (`expand_inputs`)."""
     if bench.source_format is None:

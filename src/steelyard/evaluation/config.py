@@ -1,5 +1,6 @@
 """The settings of `evaluate` that affect its results, and the baselines that they select."""
 
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,10 +11,10 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import Bench
-from steelyard.core.remedies import FILE, Advice, Remedy
+from steelyard.core.remedies import FILE, Advice, Placeholder, Remedy
 from steelyard.core.types import Meta
 from steelyard.evaluation.measure import MATCHED_RATIO
-from steelyard.plugins.reward_models import ModelChoice, choose_kind
+from steelyard.plugins.reward_models import ModelChoice, choose_kind, choose_model
 from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.pair_counts import ExactRule
 
@@ -83,6 +84,58 @@ def check_settings(config: Config) -> None:
             where="evaluate",
             allowed="a share: 0.1 for an interval of ten points",
         )
+
+
+def check_model(config: Config, *, model: str | None, scores: Path | None) -> None:
+    """Raise ConfigError unless there is either a model or scores, and no setting of a model beside scores."""
+    if (model is None) == (scores is None):
+        raise ConfigError(
+            "exactly one of model and scores is required",
+            do=Advice("use ", Remedy("model", Placeholder("M")), ", or ", Remedy("scores", FILE)),
+        )
+    if scores is not None and config.model:
+        problem = f"scores are given with settings of a model: {', '.join(sorted(config.model))}"
+        raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
+
+
+def check_labels(
+    benches: Sequence[Path], human: Path | None, judged: Path | None, relabelled: Path | None, config: Config
+) -> None:
+    """Raise ConfigError unless there are either benches, or human labels and a judge's."""
+    if (human is None) != (judged is None):
+        problem = "people's labels of few prompts and a judge's labels of many belong together"
+        raise ConfigError(problem, do=Advice("add ", Remedy("human" if human is None else "judged", FILE)))
+    if human is not None and benches:
+        raise ConfigError(
+            "a benchmark is given twice",
+            do=Advice(
+                "leave out ", Remedy("bench"), ": ", Remedy("human"), " and ", Remedy("judged"), " are the benchmark"
+            ),
+        )
+    if human is not None and relabelled is not None:
+        problem = "relabelled cases belong to a benchmark, not to people's labels, which are taken for right"
+        raise ConfigError(problem, do=Advice("leave out ", Remedy("relabelled")))
+    if human is None and not benches:
+        raise ConfigError(
+            "no benchmark is given",
+            do=Advice("add ", Remedy("bench", FILE), ", or ", Remedy("bench", Placeholder("KIND=FILE"))),
+        )
+    if human is None and config.width is not None:
+        raise ConfigError(
+            "width has no effect on one kind of labels",
+            do=Advice("add ", Remedy("human", FILE), " and ", Remedy("judged", FILE)),
+        )
+
+
+def choose_evaluated(model: str, config: Config, train_cases: Path | None) -> ModelChoice:
+    """Return the model; a kind that must be trained uses the training cases unless its settings name others."""
+    choice = choose_model(model, config.model)
+    if choice.settings.get("train", True):
+        return choice
+    if train_cases is None:
+        problem = f"the {choice.kind} model needs training cases"
+        raise ConfigError(problem, do=Advice("add ", Remedy("train_cases", FILE), ", or ", Remedy("model.train", FILE)))
+    return choose_model(model, {**config.model, "train": str(train_cases)})
 
 
 def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelChoice, ...]:

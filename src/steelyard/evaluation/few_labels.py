@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.errors import ConfigError
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case
 from steelyard.evaluation.batches import evaluate_scored, join_parts
 from steelyard.evaluation.evaluated_bench import Evaluation
@@ -112,3 +114,16 @@ def evaluate_by_few_labels(
     few = evaluate_few_labels(source, people, scored, result, labels=labels, width=config.width)
     result.findings += hash_findings(joined.coverage, result) if joined else ()
     return FinishedEvaluation(few.evaluation, model), few.powered
+
+
+def refuse_judge(choice: ModelChoice) -> None:
+    """Raise ConfigError for a model that is a judge."""
+    if choice.judges:
+        problem = "the model is a judge, and its own verdicts cannot stand for labels that it is evaluated on"
+        raise ConfigError(
+            problem,
+            do=Advice(
+                *("choose a reward model, or remove ", Remedy("human"), " and ", Remedy("judged"), " and add "),
+                Remedy("bench", FILE),
+            ),
+        )

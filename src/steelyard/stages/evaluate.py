@@ -7,14 +7,26 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.core.errors import ConfigError
-from steelyard.core.remedies import FILE, Advice, Command, Placeholder, Remedy
 from steelyard.core.types import InputFinding, JsonObject, Run
-from steelyard.evaluation.benches import BenchChoice, bench_name, check_bench_files, find_bench_files, split_kinds
-from steelyard.evaluation.config import Config, check_settings, choose_baselines
+from steelyard.evaluation.benches import (
+    BenchChoice,
+    bench_name,
+    check_bench_files,
+    check_one_kind,
+    find_bench_files,
+    split_kinds,
+)
+from steelyard.evaluation.config import (
+    Config,
+    check_labels,
+    check_model,
+    check_settings,
+    choose_baselines,
+    choose_evaluated,
+)
 from steelyard.evaluation.evaluated_bench import Evaluation
 from steelyard.evaluation.external_scores import evaluate_scores
-from steelyard.evaluation.few_labels import evaluate_by_few_labels
+from steelyard.evaluation.few_labels import evaluate_by_few_labels, refuse_judge
 from steelyard.evaluation.headline import summarise
 from steelyard.evaluation.model_evaluation import evaluate_judge, evaluate_model
 from steelyard.evaluation.overlap import check_overlap, overlap_findings
@@ -23,7 +35,7 @@ from steelyard.evaluation.source import Source
 from steelyard.evaluation.summary import EvaluationSummary, reversed_scores
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import MODEL, MODEL_SETTINGS, Option, SettingOption, Verb, in_panel, settings
-from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, forget_lines
+from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, forget_lines
 
 _DEFAULT = Config()
 
@@ -74,9 +86,7 @@ def read_bench_kind(inputs: JsonObject, settings: JsonObject) -> None:
         name: split_kinds(texts, is_path=lambda text: Path(text).exists()) for name, texts in texts_by_input.items()
     }
     kinds = {kind for by_kind in files.values() for kind in by_kind}
-    if len(kinds) > 1:
-        problem = f"two kinds of bench at once: {', '.join(sorted(kinds))}"
-        raise ConfigError(problem, do=Advice("run `", Command("evaluate"), "` for each kind"))
+    check_one_kind(kinds)
     if kinds:
         (settings["bench_kind"],) = kinds
     for name, by_kind in files.items():
@@ -122,28 +132,21 @@ def evaluate(
     the bench, and EvidenceError if a response has no score for a reason other than its length without
     ``allow_unscored``, or if the model was trained on a prompt without ``allow_overlap``.
     """
-    if (model is None) == (scores is None):
-        raise ConfigError(
-            "exactly one of model and scores is required",
-            do=Advice("use ", Remedy("model", Placeholder("M")), ", or ", Remedy("scores", FILE)),
-        )
-    if scores is not None and config.model:
-        problem = f"scores are given with settings of a model: {', '.join(sorted(config.model))}"
-        raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
-    _check_labels(benches, human, judged, relabelled, config)
+    check_model(config, model=model, scores=scores)
+    check_labels(benches, human, judged, relabelled, config)
     check_settings(config)
     bench_paths = [*benches, *(path for path in (human, judged) if path is not None)]
     chosen = BenchChoice.of(config.bench_kind, config.bench, bench_paths, kept_prompts=kept_prompts)
     bench = chosen.bench
     config = replace(config, bench_kind=chosen.kind, bench=chosen.settings)
-    choice = None if model is None else _chosen(model, config, train_cases)
+    choice = None if model is None else choose_evaluated(model, config, train_cases)
     baselines = choose_baselines(config, train_cases)
     settings = _resolved_settings(config, chosen, choice)
     files = find_bench_files(benches if human is None else [human], bench)
     judged_files = () if judged is None else find_bench_files([judged], bench)
     check_bench_files((*files, *judged_files), config.bench)
     if judged_files and choice is not None:
-        _refuse_judge(choice)
+        refuse_judge(choice)
     inputs = _inputs(files, bench, choice=choice, scores=scores, train_cases=train_cases)
     inputs |= {f"judged.{number}": path for number, path in enumerate(judged_files, 1)}
     inputs |= {role: path for role, path in (("kept", kept_prompts), ("relabelled", relabelled)) if path is not None}
@@ -184,35 +187,6 @@ def evaluate(
     return run_stage(out, "evaluate", Run[EvaluationSummary], write, config=settings, inputs=inputs, force=force)
 
 
-def _check_labels(
-    benches: Sequence[Path], human: Path | None, judged: Path | None, relabelled: Path | None, config: Config
-) -> None:
-    """Raise ConfigError unless there are either benches, or human labels and a judge's."""
-    if (human is None) != (judged is None):
-        problem = "people's labels of few prompts and a judge's labels of many belong together"
-        raise ConfigError(problem, do=Advice("add ", Remedy("human" if human is None else "judged", FILE)))
-    if human is not None and benches:
-        raise ConfigError(
-            "a benchmark is given twice",
-            do=Advice(
-                "leave out ", Remedy("bench"), ": ", Remedy("human"), " and ", Remedy("judged"), " are the benchmark"
-            ),
-        )
-    if human is not None and relabelled is not None:
-        problem = "relabelled cases belong to a benchmark, not to people's labels, which are taken for right"
-        raise ConfigError(problem, do=Advice("leave out ", Remedy("relabelled")))
-    if human is None and not benches:
-        raise ConfigError(
-            "no benchmark is given",
-            do=Advice("add ", Remedy("bench", FILE), ", or ", Remedy("bench", Placeholder("KIND=FILE"))),
-        )
-    if human is None and config.width is not None:
-        raise ConfigError(
-            "width has no effect on one kind of labels",
-            do=Advice("add ", Remedy("human", FILE), " and ", Remedy("judged", FILE)),
-        )
-
-
 def _with_evidence_on_labels(
     evaluation: Evaluation, again: RelabelledPairs | None, chosen: BenchChoice, files: Sequence[Path]
 ) -> tuple[Evaluation, tuple[InputFinding, ...]]:
@@ -223,30 +197,6 @@ def _with_evidence_on_labels(
         )
     stated, findings = chosen.stated_label_error(files, len(evaluation.bench_pairs.columns.start))
     return evaluation._replace(stated=stated), findings
-
-
-def _refuse_judge(choice: ModelChoice) -> None:
-    """Raise ConfigError for a model that is a judge."""
-    if choice.judges:
-        problem = "the model is a judge, and its own verdicts cannot stand for labels that it is evaluated on"
-        raise ConfigError(
-            problem,
-            do=Advice(
-                *("choose a reward model, or remove ", Remedy("human"), " and ", Remedy("judged"), " and add "),
-                Remedy("bench", FILE),
-            ),
-        )
-
-
-def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice:
-    """Return the model; a kind that must be trained uses the training cases unless its settings name others."""
-    choice = choose_model(model, config.model)
-    if choice.settings.get("train", True):
-        return choice
-    if train_cases is None:
-        problem = f"the {choice.kind} model needs training cases"
-        raise ConfigError(problem, do=Advice("add ", Remedy("train_cases", FILE), ", or ", Remedy("model.train", FILE)))
-    return choose_model(model, {**config.model, "train": str(train_cases)})
 
 
 def _resolved_settings(config: Config, chosen: BenchChoice, choice: ModelChoice | None) -> JsonObject:
