@@ -168,7 +168,7 @@ class ScoredCandidates(NamedTuple):
 
     @property
     def has_next_turn(self) -> bool:
-        """Whether the prompt has several turns."""
+        """True where the prompt has several turns."""
         return bool(later_turns(self.case.prompt))
 
 
