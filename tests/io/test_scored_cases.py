@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from steelyard.core.checks import with_hashes
 from steelyard.core.errors import FileError, RecordError
 from steelyard.core.types import Input, Message, Scores
+from steelyard.io.rows import write_rows
 from steelyard.io.scored_cases import NO_NUMBER, NO_ROW, JoinedScores
 from strategies import case
 
@@ -170,3 +171,30 @@ def test_prompts_without_a_row_have_a_remedy_for_tables(tmp_path):
     with pytest.raises(RecordError) as caught:
         read_table(tmp_path, "id,response,score\nq,a,1\n")
     assert caught.value.do == "add the rows of every case; a missing score is an empty cell"
+
+
+@pytest.mark.parametrize("name", ["scores.parquet", "scores.jsonl", "scores.json"])
+def test_a_table_in_parquet_or_json_is_read_as_csv_is(tmp_path, name):
+    cells = [(3.0, "b", "p", "en"), (2.5, "b", "q", None), (-1.0, "a", "p", "zh"), (0.0, "b", "p", "zh")]
+    rows = [dict(zip(("score", "response_id", "id", "language"), row, strict=True)) for row in cells]
+    write_rows(tmp_path / name, [*rows, {"score": None, "response_id": "a", "id": "p", "language": "en"}])
+    english, chinese, hebrew = (joined.scores for joined in JoinedScores(CASES, tmp_path / name))
+    assert (english.scores, english.unscored) == ({"a": None, "b": 3.0}, {"a": NO_NUMBER})
+    assert (chinese.scores, chinese.unscored) == ({"a": -1.0, "b": 0.0}, {})
+    assert (hebrew.scores, hebrew.unscored) == ({"a": None, "b": 2.5}, {"a": NO_ROW})
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"id": "q", "response": None, "score": 1.0}, "at response: the row has no value here"),
+        ({"id": "q", "response": "a", "score": [1.0]}, "at score: the score is"),
+        ({"id": "q", "response": "a", "score": True}, "at score: the score is 'True'"),
+        ({"response": "a", "score": 1.0}, "no column has the prompts"),
+    ],
+)
+@pytest.mark.parametrize("name", ["scores.parquet", "scores.jsonl"])
+def test_a_row_of_parquet_or_json_that_does_not_fit_is_named(tmp_path, row, said, name):
+    write_rows(tmp_path / name, [row])
+    with pytest.raises(RecordError, match=said):
+        list(JoinedScores(CASES, tmp_path / name))

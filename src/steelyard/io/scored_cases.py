@@ -1,6 +1,7 @@
 """Cases with their lines of a score file, joined by id and language: the one reader of scores for all stages.
 
-Score files are JSON lines, as `steelyard score` writes them, or tables of other tools with a row a response.
+Score files are JSON lines, as `steelyard score` writes them, or tables of other tools with a row a response: CSV, TSV,
+Parquet, or JSON.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 from msgspec.structs import replace
 
-from steelyard.core.errors import Place, RecordError, choices
+from steelyard.core.errors import Place, RecordError, UserError, choices
 from steelyard.core.names import name_key
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Input, InputFinding, Prompt, Response, Scores
@@ -99,8 +100,15 @@ class JoinedScores:
 
 
 def is_score_table(path: Path) -> bool:
-    """Return whether the scores are a table with a row a response, by the ending of the file."""
-    return data_suffix(path) in (".csv", ".tsv")
+    """Return whether the scores are a table with a row a response: by the ending of the file, for JSON by its rows."""
+    if data_suffix(path) in (".csv", ".tsv", ".parquet"):
+        return True
+    try:
+        first = next(read_rows(path), None)
+    except UserError:
+        return False  # the reader of lines names the place
+    names = set() if first is None else set(map(name_key, first.value))
+    return "scores" not in names and not names.isdisjoint(_COLUMNS["scores"])
 
 
 def placed_scores(path: Path) -> Iterator[tuple[Place, Scores]]:
@@ -115,8 +123,11 @@ def placed_scores(path: Path) -> Iterator[tuple[Place, Scores]]:
     columns: dict[str, str] = {}
     for row in read_rows(path):
         columns = columns or _columns(tuple(row.value), row.place)
-        cells = {kind: str(row.value[column]).strip() for kind, column in columns.items()}
+        values = {kind: row.value.get(column) for kind, column in columns.items()}
+        cells = {kind: "" if value is None else str(value).strip() for kind, value in values.items()}
         prompt, response = cells["prompts"], cells["responses"]
+        if absent := next((kind for kind in ("prompts", "responses") if values[kind] is None), None):
+            raise RecordError("the row has no value here", where=row.at(columns[absent]), allowed="an id")
         _, scores = lines.setdefault((prompt, cells.get("languages") or None), (row.place, {}))
         if response in scores:
             problem = f"response {response!r} of prompt {prompt!r} has a score above"
@@ -150,17 +161,15 @@ def _number(cell: str, place: Place) -> float | None:
     return float(text)
 
 
-def with_every_response(case: Case, line: Scores, path: Path) -> Scores:
-    """Return the line of a table with a null for each response without a row; other lines are as they are."""
+def with_every_response(case: Case, line: Scores) -> Scores:
+    """Return the line of a table with a null for each response without a row."""
     absent = [response.id for response in case.responses if response.id not in line.scores]
-    if not absent or not is_score_table(path):
-        return line
     unscored = {**line.unscored, **dict.fromkeys(absent, NO_ROW)}
     return replace(line, scores={**line.scores, **dict.fromkeys(absent)}, unscored=unscored)
 
 
 def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
-    lines = placed_scores(path)
+    lines, is_table = placed_scores(path), is_score_table(path)
     waiting: dict[_Key, tuple[Place, Scores]] = {}
     joined_without_language: set[str] = set()
     for case in cases:
@@ -176,7 +185,7 @@ def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
         if key != case.key:
             joined_without_language.add(identifier)
         place, line = waiting.pop(key)
-        yield ScoredCase(case, checked_line(case, with_every_response(case, line, path), place))
+        yield ScoredCase(case, checked_line(case, with_every_response(case, line) if is_table else line, place))
     if waiting or next(lines, None) is not None:
         _refuse(path, cases)
 
@@ -188,12 +197,14 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
     for index, case in enumerate(keys):
         places_of_id[case.prompt.id].append(index)
     line_of: dict[int, Place] = {}
+    is_table = is_score_table(path)
     for place, line in placed_scores(path):
         index = _case_of(line, keys, places_of_id, place)
         if index in line_of:
             raise RecordError(f"prompt id {line.prompt!r} has its scores at {line_of[index]} already", where=place)
         line_of[index] = place
-        checked_line(keys[index], with_every_response(keys[index], replace(line, hashes={}), path), place)
+        unhashed = replace(line, hashes={})
+        checked_line(keys[index], with_every_response(keys[index], unhashed) if is_table else unhashed, place)
     missing = [case for index, case in enumerate(keys) if index not in line_of]
     assert missing, "every line fits and every case has one"
     raise RecordError(
@@ -201,7 +212,7 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
         f"({len(missing)} of {number_of(len(keys), 'case')} {verb_for(len(missing), 'has', 'have')} none)",
         where=Place(str(path)),
         do="add the rows of every case; a missing score is an empty cell"
-        if is_score_table(path)
+        if is_table
         else "add a line for every case; a missing score is null, with its reason under `unscored`",
     )
 

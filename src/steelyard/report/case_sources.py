@@ -20,7 +20,7 @@ from steelyard.io.cases import placed_lines, read_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, read_run
-from steelyard.io.scored_cases import placed_scores, with_every_response
+from steelyard.io.scored_cases import is_score_table, placed_scores, with_every_response
 from steelyard.plugins.reward_models import ModelChoice, choose_model
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
@@ -221,7 +221,8 @@ def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[Case
         return None, f"scores: {path} has no line for this item"
     place, line = match
     try:
-        scores = checked_scores(case, with_every_response(case, line, path), by="it")
+        whole = with_every_response(case, line) if is_score_table(path) else line
+        scores = checked_scores(case, whole, by="it")
     except EvidenceError as error:
         return None, f"scores: {place} does NOT FIT this item: {error.problem}"
     outcome = None if items is None else _line_of(placed_lines(items, ScoredItem), case)
