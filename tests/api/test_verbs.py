@@ -262,7 +262,7 @@ def test_a_loaded_model_is_built_once_and_gives_the_results_of_its_name(tmp_path
     values = [
         sy.evaluate(loaded, ranked()).run.summary,
         sy.score(loaded, ranked()).scores,
-        sy.supervise(judged, model=loaded, min_margin=0.0, any_language=True).summary,
+        sy.supervise(judged, model=loaded, min_margin=0.0, allow_other_languages=True).summary,
     ]
     built = importlib.import_module("counted_models.long").BUILT
     assert built == [2.0]
@@ -270,7 +270,7 @@ def test_a_loaded_model_is_built_once_and_gives_the_results_of_its_name(tmp_path
     assert values == [
         sy.evaluate("counted_models.long", ranked(), **named).run.summary,
         sy.score("counted_models.long", ranked(), **named).scores,
-        sy.supervise(judged, model="counted_models.long", min_margin=0.0, any_language=True, **named).summary,
+        sy.supervise(judged, model="counted_models.long", min_margin=0.0, allow_other_languages=True, **named).summary,
     ]
     assert built == [2.0] * 4
 

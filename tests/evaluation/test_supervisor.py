@@ -15,8 +15,8 @@ def supervisor(file):
     return Supervisor(name="rm", protocol=None, trained_on=str(file), is_cross_fitted=False)
 
 
-def check(supervisor, cases, *, compare_ids=True, any_language=False):
-    check_may_judge(supervisor, cases, compare_ids=compare_ids, any_language=any_language)
+def check(supervisor, cases, *, compare_ids=True, allow_other_languages=False):
+    check_may_judge(supervisor, cases, compare_ids=compare_ids, allow_other_languages=allow_other_languages)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_seen_prompts_and_foreign_languages_are_refused(trained, tmp_path, given
 def test_what_is_said_to_be_fine_is_taken(trained, tmp_path):
     chance = write(tmp_path / "c.jsonl", [case("t2", text="别的", language="zh"), case("y", text="?", language=None)])
     check(trained, chance, compare_ids=False)
-    check(trained, write(tmp_path / "d.jsonl", [case("x", language="de", text="Was?")]), any_language=True)
+    check(trained, write(tmp_path / "d.jsonl", [case("x", language="de", text="Was?")]), allow_other_languages=True)
     check(replace(trained, is_cross_fitted=True), write(tmp_path / "e.jsonl", TRAINED))
     check(replace(trained, trained_on=None), write(tmp_path / "f.jsonl", TRAINED))
 

@@ -46,7 +46,7 @@ VERBS = {
     "merge": "merge sim/cases.jsonl sim/llm.jsonl --out {}",
     "debias": "debias sim/gold.jsonl --out {}",
     "score": "score small.jsonl --model rm --out {}",
-    "supervise": "supervise few/cases.jsonl --model rm --min-margin 0.0 --set any_language=true --out {}",
+    "supervise": "supervise few/cases.jsonl --model rm --min-margin 0.0 --allow-other-languages --out {}",
     "evaluate": "evaluate --bench new.jsonl --model rm --out {} --set num_resamples=200",
     "judge": "judge parallel.jsonl --chat openai_compatible --out {} --set chat.base_url=URL --set chat.model=served",
     "judged bench": "evaluate --bench parallel.jsonl --model llm_judge --out {} --set model.chat.kind=openai_compatible"

@@ -79,14 +79,28 @@ def test_the_first_bad_byte_is_named():
         (b"PAR1", "Parquet"),
         (b"PK\x03\x04", "a zip archive"),
         (gzip.compress(b"PK\x03\x04", mtime=0), "a zip archive"),
+        (b'\x48\x01\0\0\0\0\0\0{"weight":{"dtype":"F32"', r"weights of a model \(safetensors\)"),
+        (b"\x89PNG\r\n\x1a\n", r"a picture \(PNG\)"),
+        (b"%PDF-1.7\n", "PDF"),
+        (b"\x80\x04\x95\x10", "a pickle of Python"),
+        (b"\x93NUMPY\x01\0", "an array of NumPy"),
+        (b"text\0\x01\x02", "binary"),
     ],
-    ids=["utf-16 without a mark", "parquet", "zip", "zip in gzip"],
+    ids=["utf-16", "parquet", "zip", "zip in gzip", "safetensors", "png", "pdf", "pickle", "numpy", "others"],
 )
 def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found):
     path = tmp_path / "f.jsonl"
     path.write_bytes(content)
     check_readable(path)  # a model's weights may begin with any bytes
     with pytest.raises(FileError, match=rf"f\.jsonl: this is {found}.*, not text in UTF-8\n  do: "):
+        list(read_batches(path))
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model.PTH", "model.bin"])
+def test_weights_of_pytorch_are_not_taken_for_a_spreadsheet(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"PK\x03\x04")
+    with pytest.raises(FileError, match=r"this is weights of PyTorch, .*\n  do: .*the folder that holds its weights"):
         list(read_batches(path))
 
 

@@ -84,7 +84,7 @@ def test_supervisor_trained_on_judged_prompts_is_refused(folder):
     prompts(folder, "llm.jsonl", "l1", language="zh")
     with pytest.raises(EvidenceError, match=r"supervisor human\.0\.model was not trained on: zh"):
         check(folder)
-    check(folder, supervise={"any_language": True})
+    check(folder, supervise={"allow_other_languages": True})
 
 
 def test_inputs_from_stages_not_yet_run_are_not_checked(tmp_path):

@@ -299,7 +299,7 @@ def supervise(
     scale: float | None = None,
     only: Sequence[str] | Mapping[str, Any] = ...,
     compare_ids: bool = True,
-    any_language: bool = False,
+    allow_other_languages: bool = False,
     model_settings: Mapping[str, Any] = ...,
     seed: int = 0,
 ) -> Outcome[SupervisionSummary]: ...

@@ -67,9 +67,9 @@ class Config(BaseConfig, frozen=True):
     ``confidence`` (null is 0.95) are the targets of a calibrated threshold; ``human_ties`` is how a verdict counts on a
     pair without a strict majority of people. ``scale`` divides margins in ``weight`` (null is 1). ``closest`` keeps the
     verdicts of least margin either way, as many as another file has: with lengths for scores, a control.
-    ``compare_ids``: an equal prompt id alone makes a prompt one that the model was trained on. ``any_language`` lets a
-    model judge languages that it was not trained on. ``model``: settings of the reward model's own Config. ``seed``
-    draws intervals only.
+    ``compare_ids``: an equal prompt id alone makes a prompt one that the model was trained on.
+    ``allow_other_languages`` lets a model judge languages that it was not trained on. ``model``: settings of the reward
+    model's own Config. ``seed`` draws intervals only.
     """
 
     policy: Policy = "agree"
@@ -90,7 +90,7 @@ class Config(BaseConfig, frozen=True):
     """The judgments that are filtered."""
     compare_ids: bool = True
     """Take an equal prompt id alone as a prompt that the model was trained on."""
-    any_language: bool = False
+    allow_other_languages: bool = False
     """Let a model judge languages that it was not trained on."""
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind."""

@@ -87,7 +87,7 @@ def _supervisor(name: str, protocol: Meta | None, path: Path | None) -> Supervis
     )
 
 
-def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, any_language: bool) -> None:
+def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, allow_other_languages: bool) -> None:
     """Raise EvidenceError if the model was trained on a prompt of the file, or not on a language of the file.
 
     Prompts are compared by their first turn, ignoring case, width and spacing, and with ``compare_ids`` by id.
@@ -114,7 +114,7 @@ def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, a
             other_languages.append(case)
     if seen:
         _refuse_seen(supervisor, cases, seen, training, num_cases)
-    if other_languages and not any_language:
+    if other_languages and not allow_other_languages:
         raise EvidenceError(
             f"{len(other_languages)} of {number_of(num_cases, 'case')} "
             f"{verb_for(len(other_languages), 'is', 'are')} in languages that the supervisor {supervisor.name} was "
@@ -122,7 +122,8 @@ def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, a
             where=str(cases),
             allowed=", ".join(sorted(languages)),
             do=Advice(
-                "use a supervisor trained on these languages, or permit this one: ", Remedy("any_language", value=True)
+                "use a supervisor trained on these languages, or permit this one: ",
+                Remedy("allow_other_languages", value=True),
             ),
         )
 

@@ -23,6 +23,8 @@ _WIDE_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+WIDE_MARKS = tuple(_WIDE_MARKS)
+"""The byte order marks of UTF-16 and UTF-32."""
 _COMMON_CHINESE = re.compile(rb"(?:[\xa1-\xa3\xb0-\xd7][\xa1-\xfe])+")
 _LEAST_RATIO_OF_ZEROS = 8
 _LONGEST_ACCENTS = 2

@@ -1,6 +1,7 @@
 """Read text files, as lines in batches of raw bytes or as TOML; report every way in which a file can be broken."""
 
 import io
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from steelyard.core.config import parse_toml
 from steelyard.core.errors import FileError, Place
 from steelyard.core.types import JsonObject
 from steelyard.io.compression import open_unpacked
-from steelyard.io.encodings import BYTE_ORDER_MARK, check_narrow, check_utf8, is_plain_text, open_text
+from steelyard.io.encodings import BYTE_ORDER_MARK, WIDE_MARKS, check_narrow, check_utf8, is_plain_text, open_text
 
 MAX_LINE_BYTES = 64 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
@@ -22,6 +23,8 @@ MAX_BATCH_BYTES = 8 * 2**20
 _LFS_POINTER = b"version https://git-lfs"
 _START_BYTES = 2**12
 _SHEET = "save the sheet as CSV in UTF-8"
+_DATA = "give the data as JSON lines, CSV or Parquet"
+_WEIGHTS = f"{_DATA}; a model is named by the folder that holds its weights"
 _BINARY_FORMATS = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", f"unpack it, or {_SHEET}"),
     b"PAR1": ("Parquet", "cases and tables may be Parquet, under a name that ends in .parquet"),
@@ -32,7 +35,20 @@ _BINARY_FORMATS = {
     b"Rar!": ("a rar archive", "unpack it"),
     b"\x04\x22\x4d\x18": ("lz4", "unpack it, or pack it with gzip or zstd"),
     b"%PDF-": ("PDF", "save its text as CSV or as JSON lines"),
+    b"\x89PNG": ("a picture (PNG)", _DATA),
+    b"\xff\xd8\xff": ("a picture (JPEG)", _DATA),
+    b"\x93NUMPY": ("an array of NumPy", _DATA),
+    b"\x89HDF": ("HDF5", _DATA),
+    b"GGUF\x03\0": ("weights of a model (GGUF)", f"{_WEIGHTS}, in Hugging Face format"),
+    **{
+        bytes((0x80, protocol)): ("a pickle of Python", f"it is not opened, since it may run programs: {_DATA}")
+        for protocol in range(2, 6)
+    },
 }
+_CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+_TORCH_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
+_SAFETENSORS = re.compile(rb".{5}\0{3}\{\s*\"", re.DOTALL)
+"""The length of the header in 8 bytes, below 2**40, and the JSON object that it is."""
 _TAR_MARK = slice(257, 262)
 _STATM = Path("/proc/self/statm")
 
@@ -147,6 +163,10 @@ def check_text(path: Path, encoding: str | None = None) -> None:
         start = file.read(_START_BYTES)
     if not start:
         raise FileError("the file is empty", where=str(path))
+    is_torch = start.startswith(b"PK\x03\x04") and path.suffix.lower() in _TORCH_SUFFIXES
+    if is_torch or _SAFETENSORS.match(start):
+        name = "weights of PyTorch" if is_torch else "weights of a model (safetensors)"
+        raise FileError(f"this is {name}, not text in UTF-8", where=str(path), do=_WEIGHTS)
     for magic, (name, do) in _BINARY_FORMATS.items():
         if start.startswith(magic):
             raise FileError(f"this is {name}, not text in UTF-8", where=str(path), do=do)
@@ -155,6 +175,9 @@ def check_text(path: Path, encoding: str | None = None) -> None:
         raise FileError("this is a tar archive, not text in UTF-8", where=str(path), do=do)
     if encoding is None:
         check_narrow(start, path)
+        # A single NUL in a text is an error of its line.
+        if b"\0" in start and _CONTROLS.search(start) and not start.startswith(WIDE_MARKS):
+            raise FileError("this is binary, not text in UTF-8", where=str(path), do=_DATA)
 
 
 def read_batches(

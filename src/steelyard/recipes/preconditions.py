@@ -127,4 +127,6 @@ def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) 
     for path in (path for key, source in judged for path in sources.files(step, key, source) or ()):
         for file in trained:
             supervisor = Supervisor(name=model.stage, protocol=None, trained_on=str(file), is_cross_fitted=False)
-            check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)
+            check_may_judge(
+                supervisor, path, compare_ids=config.compare_ids, allow_other_languages=config.allow_other_languages
+            )

@@ -49,6 +49,12 @@ class ItemFilter(BaseConfig, frozen=True):
     page: int = 1
     """The page, from 1."""
 
+    def check(self) -> None:
+        """Raise ConfigError for a limit or a page below 1."""
+        for name, number in (("limit", self.limit), ("page", self.page)):
+            if number < 1:
+                raise ConfigError(Advice(Remedy(name, number)), allowed="1 or more")
+
 
 class FoundItem(NamedTuple):
     """A case with its file and its position there, from 1."""
@@ -125,9 +131,7 @@ def list_items(
     looked_up: tuple[str, ...] = (),
 ) -> ItemList:
     """Return one page of the items. Raises ConfigError for a limit below 1 and for a page that does not exist."""
-    for name, number in (("limit", item_filter.limit), ("page", item_filter.page)):
-        if number < 1:
-            raise ConfigError(Advice(Remedy(name, number)), allowed="1 or more")
+    item_filter.check()
     rows: list[ItemRow] = []
     first = (item_filter.page - 1) * item_filter.limit
     num_items = num_found = 0

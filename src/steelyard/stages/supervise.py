@@ -99,6 +99,7 @@ VERB = Verb(
         SettingOption("min_precision"),
         SettingOption("confidence"),
         Option("train_cases", "The supervisor's training cases: it judges none."),
+        SettingOption("allow_other_languages"),
         Option("as_many_as", "A filtered file: as many judgments are kept."),
         ONLY,
         *MODEL_SETTINGS,
@@ -142,7 +143,7 @@ def supervise(
     these cases; EvidenceError for a threshold that drops everything, or if no threshold is certified.
 
     >>> judged = sy.simulate(num_prompts=48, seed=1)["llm"]
-    >>> kept = sy.supervise(judged, model="longer", min_margin=1.0, any_language=True)
+    >>> kept = sy.supervise(judged, model="longer", min_margin=1.0, allow_other_languages=True)
     >>> kept.counts.num_in == kept.counts.num_used + sum(kept.counts.dropped.values())
     True
     """
@@ -185,7 +186,7 @@ def _run(
     result.findings = check_cases(
         read_cases(cases),
         judged_pairs,
-        needs_language=not config.any_language and _knows_languages(supervisor),
+        needs_language=not config.allow_other_languages and _knows_languages(supervisor),
         reads_ties=True,
     )
     if "scores" in inputs:
@@ -230,7 +231,9 @@ def _score(
         supervisor = supervisor_of_scores(files.scores, files.calibration_scores, files.train_cases)
     for path in (cases, files.calibration_cases):
         if path:
-            check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)
+            check_may_judge(
+                supervisor, path, compare_ids=config.compare_ids, allow_other_languages=config.allow_other_languages
+            )
     if model is None:
         return supervisor, files
     files = files._replace(scores=write_scores(model, FileCases(cases), result, name=supervisor.name))

@@ -83,13 +83,15 @@ def _inspect(
         record, lines = worst_record(errors), worst_lines(errors, page_width(), wording)
     elif id_ is None:
         _check_requires("--id ID", {"--scores": scores, "--model": model, "--tokens": tokens})
+        item_filter = ItemFilter(search=search, language=language, limit=limit, page=page)
+        item_filter.check()
         if search is None and page == 1 and not (path / RUN_FILE).is_file():
             described = _describe(path, out, tokenizer, force=force, verbose=verbose, as_json=as_json)
             if not path.is_file():
                 return
         else:
             _check_without("a list of items", {"--out": out, "--tokenizer": tokenizer, "--verbose": verbose})
-        items = inspect_items(path, ItemFilter(search=search, language=language, limit=limit, page=page), rule=rule)
+        items = inspect_items(path, item_filter, rule=rule)
         record, lines = list_record(items, wording), list_lines(items, page_width(), wording)
         if described is not None:
             record["statistics"] = described.summary
