@@ -255,3 +255,12 @@ def test_a_figure_is_written_by_its_suffix(tmp_path):
         assert (tmp_path / name).read_bytes().startswith(start)
     with pytest.raises(sy.errors.OutputError, match=r"allowed: \.svg, \.png, \.json"):
         chart.save(tmp_path / "a.gif")
+
+
+@pytest.mark.parametrize("function", [sy.evaluate, sy.score])
+def test_cases_in_the_place_of_the_model_are_told_apart(function):
+    with pytest.raises(
+        sy.errors.ConfigError, match="model is there twice: the argument without a keyword is model"
+    ) as caught:
+        function([case()], model="longer")
+    assert f"give keywords for both: {function.__name__}(model=..., " in str(caught.value)

@@ -293,3 +293,13 @@ def test_a_finished_run_of_which_another_process_writes_is_left_alone(tmp_path, 
     with only_writer(out):
         assert stage(out, given).is_finished
         assert (out / "started.json").exists()
+
+
+def test_a_folder_of_runs_names_those_inside(tmp_path, given):
+    with pytest.raises(FileError, match="this folder holds no finished run\n"):
+        read_run(tmp_path)
+    for name in ("b", "a run"):
+        stage(tmp_path / name, given)
+    with pytest.raises(FileError, match="this folder holds no finished run itself; 2 are inside") as caught:
+        read_run(tmp_path)
+    assert caught.value.do == f"name those that you mean: '{tmp_path / 'a run'}' {tmp_path / 'b'}"

@@ -12,6 +12,7 @@ from steelyard.core.types import Case, Response
 from steelyard.networks.loading import (
     fill,
     load_backbone,
+    load_causal,
     load_network,
     load_tokenizer,
     local_folder,
@@ -63,6 +64,17 @@ def test_shards_are_the_same_model(tmp_path, ending):
     (tmp_path / places["v_head.summary.0.bias"]).unlink()
     with pytest.raises(ModelError, match="this file of its weights is missing"):
         stored_weights(tmp_path, lambda name: name.startswith("v_head."))
+
+
+@pytest.mark.parametrize("load", [load_network, load_causal], ids=["reward model", "language model"])
+def test_a_missing_shard_is_named_before_anything_is_loaded(tmp_path, load):
+    tiny_families.save_grm(tmp_path)
+    places = in_shards(tmp_path, "safetensors")
+    shard = tmp_path / places["v_head.summary.0.bias"]
+    shard.unlink()
+    with pytest.raises(ModelError, match="this file of its weights is missing") as caught:
+        load(str(tmp_path), dtype="float32")
+    assert str(caught.value.where) == str(shard)
 
 
 def test_one_file_of_pickled_weights_is_the_same_model(tmp_path):

@@ -67,6 +67,14 @@ def called(function: Callable[..., Result], args: tuple[Any, ...], kwargs: Mappi
 def check_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, object]) -> None:
     """Raise ConfigError for the first argument that its annotation does not allow; settings are not looked at."""
     signature, hints = _annotations(function)
+    positional = [each.name for each in signature.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if twice := [name for name in positional[: len(args)] if name in kwargs]:
+        names = ", ".join(f"{name}=..." for name in positional if name in (*twice, *positional[: len(args) + 1]))
+        raise ConfigError(
+            f"{twice[0]} is there twice: the argument without a keyword is {twice[0]}, too",
+            where=function.__name__,
+            do=f"give keywords for both: {function.__name__}({names})",
+        )
     for name, value in signature.bind(*args, **kwargs).arguments.items():
         kind = signature.parameters[name].kind
         if name not in hints or kind is inspect.Parameter.VAR_KEYWORD:

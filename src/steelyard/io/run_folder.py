@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -31,6 +32,7 @@ _UNFINISHED = {
     "scores.*.part.jsonl": "every score so far",
 }
 """The files from which a stage continues after a kill, and what they hold; a different run must not use them."""
+_MOST_NAMED = 12
 _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
 _CASES = "cases"
 RunT = TypeVar("RunT", bound=Run[Any])
@@ -48,7 +50,12 @@ def read_run(folder: Path, kind: Any = Run[Meta]) -> Any:
     path = folder / RUN_FILE
     if not path.is_file():
         problem = "this is a file" if folder.is_file() else "this folder holds no finished run"
-        raise FileError(problem, where=str(folder), do="name the folder of a finished stage")
+        inside = sorted(str(record.parent) for record in folder.glob(f"*/{RUN_FILE}"))
+        if inside:
+            problem += f" itself; {len(inside)} {'is' if len(inside) == 1 else 'are'} inside"
+        more = f" (and {len(inside) - _MOST_NAMED} more)" if len(inside) > _MOST_NAMED else ""
+        do = f"name those that you mean: {' '.join(map(quote, inside[:_MOST_NAMED]))}{more}"
+        raise FileError(problem, where=str(folder), do=do if inside else "name the folder of a finished stage")
     try:
         run = msgspec.json.decode(path.read_bytes(), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AssertionError) as error:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from steelyard.core.comparison import SERVER_LIMIT, TOO_LONG, Question, Reply
+from steelyard.core.comparison import MODEL_LIMIT, SERVER_LIMIT, TOO_LONG, Question, Reply
 from steelyard.core.errors import ModelError
 from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.text import number_of
@@ -52,8 +52,11 @@ def refuse_failed(counts: Mapping[str, RequestCounts], ledger: Ledger, *, withou
     example = ledger.example_failure()
     reasons = ", ".join(f"{reason} {number}" for reason, number in failures.items())
     # A prompt over the context fails as often as it is sent.
-    again = _LONGER_CONTEXT if {*failures} == {TOO_LONG} else "run the same again"
-    shown = ""
+    again, shown = "run the same again", ""
+    if {*failures} == {TOO_LONG}:
+        is_local = MODEL_LIMIT in example
+        again = "leave out the longest prompts, or use a model with a longer context" if is_local else _LONGER_CONTEXT
+        shown = f"; such as {example.partition(': ')[2]}" if is_local else ""
     if all(map(_REFUSED.match, failures)):
         again, shown = change_of_request(example), f"; the server says: {_message(example)}"
     raise ModelError(

@@ -41,6 +41,7 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
         path = str(hub_folder(path))
     if (Path(path) / "adapter_config.json").is_file():
         return _load_adapted(Path(path), dtype=dtype)
+    _check_shards(Path(path))
     try:
         with quiet():
             classifier, loading = load_pretrained(
@@ -77,6 +78,7 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
         weights = ", ".join(unread[:3])
         log(f"{path}: has no head named 'score', and its weights {weights} are not read (heads: steelyard list models)")
     network = RewardNetwork(classifier)
+    network.unread_weights = tuple(unread)
     network.backbone.to(getattr(torch, dtype))
     return network, has_head
 
@@ -117,6 +119,7 @@ def _load_whole(loader: Any, path: str, dtype: Precision, kind: str, *, optional
     keep_few_kernels()
     if is_hub_name(path):
         path = str(hub_folder(path))
+    _check_shards(Path(path))
     try:
         with quiet():
             loaded: Any = load_pretrained(loader, path, dtype=getattr(torch, dtype), output_loading_info=True)
@@ -246,6 +249,18 @@ def read_config(folder: Path) -> JsonObject:
     return config
 
 
+def _check_shards(folder: Path) -> None:
+    """Raise ModelError for the first file of weights that an index names and the folder lacks."""
+    if any((folder / name).is_file() for name in _INDEXES) and not any((folder / name).is_file() for name in _WHOLE):
+        for path in _weight_files(folder, lambda name: True):
+            if not path.is_file():
+                raise _missing_file(path)
+
+
+def _missing_file(path: Path) -> ModelError:
+    return ModelError("this file of its weights is missing", where=str(path), do="download the model again")
+
+
 def stored_weights(folder: Path, is_wanted: Callable[[str], bool]) -> dict[str, Tensor]:
     """Return the wanted weights by their published names, as stored, from one file or from shards.
 
@@ -254,7 +269,7 @@ def stored_weights(folder: Path, is_wanted: Callable[[str], bool]) -> dict[str, 
     weights: dict[str, Tensor] = {}
     for path in _weight_files(folder, is_wanted):
         if not path.is_file():
-            raise ModelError("this file of its weights is missing", where=str(path), do="download the model again")
+            raise _missing_file(path)
         try:
             weights |= {name: value for name, value in _weights_in(path, is_wanted) if is_wanted(name)}
         except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, AttributeError) as error:

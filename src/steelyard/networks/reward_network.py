@@ -43,7 +43,8 @@ class RewardNetwork(nn.Module):
     """A Hugging Face sequence classifier with one label: the same reward in every batch, with any padding.
 
     ``tie`` is the learned parameter of a loss, such as that of ties; no reward depends on it. ``is_packable``: rows may
-    share a pass with others where rewards must keep their bits.
+    share a pass with others where rewards must keep their bits. ``unread_weights``: names of weights in the folder that
+    are no part of the network, such as those of a head of another design.
     """
 
     is_packable = True
@@ -55,6 +56,7 @@ class RewardNetwork(nn.Module):
         if type(self.head) is nn.Linear and self.head.out_features == 1:
             self.head.__class__ = RewardHead  # the weights, names and hooks of the layer stay as they are
         self.tie: nn.Parameter | None = None
+        self.unread_weights: tuple[str, ...] = ()
 
     @property
     def backbone(self) -> nn.Module:

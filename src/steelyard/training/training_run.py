@@ -28,7 +28,7 @@ def run_training(result: Result, inputs: TrainingInputs, config: Config, world: 
     pairs, ratings = inputs.train.num_pairs, inputs.train.num_ratings
     evidence = " and ".join(number_of(*each) for each in ((ratings, "rating"), (pairs, "pair")) if each[0])
     log(
-        f"training ({config.trainable}, {num_weights / 1e6:,.0f} M weights): "
+        f"training ({config.adapter or config.trainable}, {num_weights / 1e6:,.0f} M weights): "
         f"{evidence} of "
         f"{number_of(len(examples), 'prompt')}, learning_rate {config.learning_rate:g}, {size}, epochs {config.epochs}"
     )

@@ -8,6 +8,8 @@ import tiny
 from chat_server import request
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import build
+from steelyard.io.ledger import open_ledger
+from steelyard.judging.early_abort import RequestCounts, refuse_failed
 
 PROMPTED = tiny.CHATML + "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 
@@ -144,3 +146,14 @@ def test_the_settings_of_sampling_decide_replies(folder):
     )
     assert (greedy["batch_size"], "temperature" in greedy) == (2, False)
     assert ("batch_size" in warm, warm["temperature"], warm["top_p"]) == (False, 0.7, 0.9)
+
+
+def test_a_prompt_over_the_context_of_a_local_model_is_no_matter_of_a_server(folder):
+    model = chat(folder)
+    with open_ledger(None) as ledger:
+        (reply,) = model.ask([request(text="long " * 600)])
+        ledger.add(reply)
+        with pytest.raises(ModelError, match=r"1 of 1 request failed \(too_long 1\).*; such as .* tokens") as caught:
+            refuse_failed({"m": RequestCounts(1, 0, 1)}, ledger, without="a verdict")
+    assert "use a model with a longer context" in str(caught.value)
+    assert "server" not in str(caught.value)

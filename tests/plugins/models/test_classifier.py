@@ -75,6 +75,20 @@ def test_an_untrained_head_is_refused(tmp_path):
         build("models", "classifier", {"path": tiny.save_base(tmp_path / "base")})
 
 
+def test_a_head_under_another_name_is_named_in_the_refusal(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    path = tiny.save_base(tmp_path / "base")
+    weights = load_file(tmp_path / "base" / "model.safetensors")
+    weights["v_head.summary.weight"] = weights["model.norm.weight"].clone()
+    save_file(weights, tmp_path / "base" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(
+        ModelError, match=r"head named 'score', and v_head\.summary\.weight would not be read"
+    ) as caught:
+        build("models", "classifier", {"path": path})
+    assert "name the kind of model that reads this head" in str(caught.value.do)
+
+
 def test_a_folder_whose_training_did_not_finish_is_refused(tmp_path):
     path = tiny.save_classifier(tmp_path / "m")
     (tmp_path / "m" / "started.json").write_text("{}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.core.comparison import Alternative, Reply, Request
+from steelyard.core.comparison import MODEL_LIMIT, TOO_LONG, Alternative, Reply, Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import MissingPartError, ModelError, Place
 from steelyard.core.iteration import batched
@@ -115,7 +115,8 @@ class Local:
             return f"marks: {error.problem}"
         limit = self.model.config.get_text_config().to_dict().get("max_position_embeddings")
         if limit is not None and len(ids) + request.question.max_tokens > limit:
-            return f"too_long: {len(ids)} tokens and {request.question.max_tokens} for the reply; the model has {limit}"
+            room = f"{len(ids)} tokens and {request.question.max_tokens} for the reply"
+            return f"{TOO_LONG}: {room}{MODEL_LIMIT}{limit}"
         return ids
 
     def _replies(self, encoded: Sequence[tuple[Request, list[int]]]) -> Iterator[Reply]:

@@ -14,7 +14,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from steelyard.core.comparison import TOO_LONG, Reply, Request
+from steelyard.core.comparison import MODEL_LIMIT, TOO_LONG, Reply, Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, ModelError, choices
@@ -153,7 +153,7 @@ class Seq2seq:
         for request in requests:
             ids = self._tokenizer(prefix + request.question.messages[-1].content, verbose=False).input_ids
             if len(ids) > self._limit:
-                detail = f"{TOO_LONG}: {len(ids)} tokens; the model has {self._limit}"
+                detail = f"{TOO_LONG}: {len(ids)} tokens{MODEL_LIMIT}{self._limit}"
                 yield Reply(request=request.id, failure="failed", detail=detail)
             else:
                 readable.append((request, ids))

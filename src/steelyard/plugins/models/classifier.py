@@ -78,12 +78,19 @@ class Classifier:
             )
         network, is_trained = load_network(config.path, dtype=self.dtype)  # pyright: ignore[reportArgumentType]
         if not is_trained:
+            names = ", ".join(network.unread_weights[:3])
+            training = Command("train", (Placeholder("CASES"),), (Remedy("model", config.path),))
+            kinds = (
+                "name the kind of model that reads this head (",
+                Command("list", ("models",)),
+                "), or train a new one: ",
+            )
             raise ModelError(
-                "has no trained reward head: its scores would be random",
+                f"has no trained reward head named 'score', and {names} would not be read: its scores would be random"
+                if names
+                else "has no trained reward head: its scores would be random",
                 where=config.path,
-                do=Advice(
-                    "train it first: ", Command("train", (Placeholder("CASES"),), (Remedy("model", config.path),))
-                ),
+                do=Advice(*(kinds if names else ("train it first: ",)), training),
             )
         self.network = network.to(best_device()).eval()
         self.scorer = Scorer(
