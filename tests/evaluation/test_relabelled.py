@@ -181,6 +181,45 @@ def test_the_bench_itself_in_another_order_is_refused(run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def judged(index, judge="expert", *signs):
+    return ranked(index, judgments=tuple(verdict(short, judge) for short in (signs or ("a>b", "b>c"))))
+
+
+def test_a_part_of_the_bench_with_its_own_judgments_is_refused(run, tmp_path):
+    bench = [judged(index) for index in range(60)]
+    with pytest.raises(
+        EvidenceError, match=r"are a part of the bench, .*: rankings, judgments and judges are the same"
+    ):
+        run(bench[:30], bench=bench)
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_judges_who_agree_with_every_label_are_no_copy(run):
+    bench = [judged(index) for index in range(60)]
+    found = label_error(run([judged(index, "better judge") for index in range(30)], bench=bench))
+    assert (found.relabelled.num_wrong, found.relabelled.num_prompts) == (0, 30)
+
+
+def test_rankings_that_all_equal_those_of_the_bench_are_a_finding(run):
+    findings = run(BENCH[:30]).findings
+    assert [(each.count, each.total) for each in findings if each.check == "relabelled_equal"] == [(30, 30)]
+    assert "relabelled_equal" not in {each.check for each in run([ranked(0, "bac"), *BENCH[1:30]]).findings}
+
+
+def test_a_case_without_responses_is_not_relabelled(run):
+    empty = ranked(30, None, texts={})
+    found = label_error(run([ranked(0, "bac"), *BENCH[1:30], empty]))
+    assert found.relabelled.num_prompts == 30
+
+
+def test_judgments_alone_are_to_be_resolved_into_a_folder(run):
+    again = [ranked(index, None, judgments=(verdict("a>b"),)) for index in range(3)]
+    with pytest.raises(EvidenceError) as caught:
+        run(again)
+    assert "resolve" in str(caught.value)
+    assert "out" in str(caught.value.do)
+
+
 def test_better_judges_of_all_prompts_who_contradict_one_label_are_no_copy(run):
     found = label_error(run([ranked(0, "bac"), *BENCH[1:]]))
     assert found.relabelled.num_wrong == 1
@@ -319,7 +358,10 @@ def many(changed=None, number=400):
 
 
 def checks(done):
-    return {each.check: each for each in done.findings if each.check.startswith("relabelled")}
+    """The findings about the sample; parts of the bench stand for it, whose labels are all equal."""
+    found = {each.check: each for each in done.findings if each.check.startswith("relabelled")}
+    found.pop("relabelled_equal", None)
+    return found
 
 
 def test_a_random_sample_is_not_doubted(run):

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError, Place
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
-from steelyard.core.remedies import Advice, Command
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import conversation_form, number_of
 from steelyard.core.types import Case, InputFinding, Message, Response
 from steelyard.evaluation.bench_pairs import PairValues
@@ -32,7 +32,8 @@ _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 class RelabelledPairs(NamedTuple):
     """Pairs that better judges looked at, shape (pair,): the position of the case, and of two responses in it.
 
-    ``better`` is the better one where ``is_decided``. ``num_prompts``: the prompts that they looked at.
+    ``better`` is the better one where ``is_decided``. ``num_prompts``: the prompts that they looked at, of which
+    ``num_equal`` have the rankings, pairs and judgments of the bench.
     """
 
     case: Integers
@@ -40,6 +41,7 @@ class RelabelledPairs(NamedTuple):
     worse: Integers
     is_decided: Booleans
     num_prompts: int
+    num_equal: int
 
 
 class LabelsOfBench(NamedTuple):
@@ -77,14 +79,14 @@ def read_relabelled(
     rows: list[tuple[int, int, int, bool]] = []
     missing = dict(again)
     keys: list[tuple[str, str | None]] = []
-    num_decided = num_labelled = num_changed = 0
+    num_decided = num_labelled = num_absent = num_equal = num_looked_at = 0
+    has_judgments = False
     for position, case in enumerate(bench):
         keys.append(case.key)
         if case.key not in missing:
-            num_changed += kept_prompts is None or case.prompt.id in kept_prompts
+            num_absent += kept_prompts is None or case.prompt.id in kept_prompts
             continue
         place, other = missing.pop(case.key)
-        num_changed += (case.ranking, case.pairs, case.judgments) != (other.ranking, other.pairs, other.judgments)
         position_of = _positions(case, other, place)
         names = [response.id for response in other.responses]
         decided = {(position_of[names[pair.better]], position_of[names[pair.worse]]) for pair in pairs_of(other)}
@@ -94,19 +96,27 @@ def read_relabelled(
         taken = {frozenset(pair) for pair in decided}
         seen = {frozenset((position_of[left], position_of[right])) for left, right in _looked_at(other)}
         rows += [(position, min(pair), max(pair), False) for pair in sorted(seen - taken, key=sorted)]
+        if decided or seen:
+            is_equal = (case.ranking, case.pairs, case.judgments) == (other.ranking, other.pairs, other.judgments)
+            num_looked_at, num_equal = num_looked_at + 1, num_equal + is_equal
+            has_judgments |= bool(other.judgments)
         num_decided += len(decided)
         num_labelled += len(taken & {frozenset(pair[:2]) for pair in pairs_of(case, choice)})
     if missing:
         raise _not_in_bench(missing, len(again), keys)
-    if is_copy or not num_changed:
-        problem = "the relabelled cases are the bench itself, and contradict none of its labels"
+    # Experts may agree with all labels of a part, but the judgments of the bench are its own.
+    if is_copy or (num_equal and num_equal == num_looked_at and (has_judgments or not num_absent)):
+        part = "a part of the bench" if num_absent else "the bench itself"
+        problem = f"the relabelled cases are {part}, and contradict none of its labels"
+        if has_judgments:
+            problem += ": rankings, judgments and judges are the same"
         raise EvidenceError(problem, where=str(path), do="name the cases that better judges labelled again")
     if not num_decided:
         raise EvidenceError(
             f"none of {number_of(len(again), 'relabelled prompt')} has a pair that the better judges decided",
             where=str(path),
             allowed="cases with a ranking of at least two tiers, or with pairs",
-            do=Advice("make rankings from judgments: ", Command("resolve", (str(path),)))
+            do=Advice("make rankings from judgments: ", Command("resolve", (str(path),), (Remedy("out", "resolved"),)))
             if any(case.judgments for _, case in again.values())
             else "let better judges order two responses of a prompt",
         )
@@ -117,7 +127,7 @@ def read_relabelled(
             do="let them label pairs that the bench has a label of, too",
         )
     table = np.array(rows, np.int64)
-    return RelabelledPairs(table[:, 0], table[:, 1], table[:, 2], table[:, 3] > 0, len(again))
+    return RelabelledPairs(table[:, 0], table[:, 1], table[:, 2], table[:, 3] > 0, num_looked_at, num_equal)
 
 
 def _not_in_bench(
@@ -214,14 +224,17 @@ def sample_findings(columns: BenchColumns, values: PairValues, again: Relabelled
     """Return in what the relabelled prompts differ from the others, where a random sample hardly would.
 
     These are the mix of categories, that of languages, and within categories the model's share of right pairs. Each
-    is compared with that of random samples of the prompts.
+    is compared with that of random samples of the prompts. Labels that all equal those of the bench are a finding, too:
+    a part of the bench has them.
     """
+    findings: list[InputFinding] = []
+    if again.num_equal == again.num_prompts >= _FEWEST:
+        findings.append(InputFinding(check="relabelled_equal", count=again.num_equal, total=again.num_prompts))
     prompts = np.flatnonzero(columns.included)
     is_again = np.isin(prompts, again.case)
     number = int(is_again.sum())
     if min(number, len(prompts) - number) < _FEWEST:
-        return ()
-    findings: list[InputFinding] = []
+        return tuple(findings)
     cells = [columns.cells[at] for at in prompts.tolist()]
     categories = [cell.category or "" for cell in cells]
     for check, names in (
