@@ -114,3 +114,29 @@ def test_of_results_without_texts_no_column_is_proposed_as_a_prompt(row):
         read([row])
     assert "join results without texts with the prompts and answers" in str(refused.value.do)
     assert "perhaps so" not in str(refused.value.do)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("好回答", "差回答"), ("优选", "劣选"), ("选中_回答", "拒绝_回答"), ("選択", "却下"),
+        ("선택 답변", "거부 답변"),
+        ("elegida", "rechazada"), ("respuesta_elegida", "respuesta_rechazada"), ("escolhida", "rejeitada"),
+        ("choisie", "rejetée"), ("bevorzugt", "abgelehnt"), ("Bessere Antwort", "Schlechtere Antwort"),
+        ("лучший ответ", "худший ответ"), ("الإجابة المختارة", "الإجابة المرفوضة"), ("נבחרה", "נדחתה"),
+        ("चयनित", "अस्वीकृत"), ("winner_response", "loser_response"),
+    ],
+)  # fmt: skip
+def test_a_pair_of_columns_is_known_in_any_language(better, worse):
+    (case,), _ = read([{"prompt": "天为什么是蓝的？", better: "Yes, it is.", worse: "No, it is not."}])
+    text = texts(case)
+    assert [[text[name] for name in tier] for tier in case.ranking] == [["Yes, it is."], ["No, it is not."]]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"), [("胜者", "败者"), ("ganador", "perdedor"), ("Gewinner", "Verlierer"), ("승자", "패자")]
+)
+def test_columns_that_may_name_models_are_proposed_and_not_guessed(better, worse):
+    (case,) = proposed([{"prompt": "天为什么是蓝的？", better: "Yes, it is.", worse: "No, it is not."}])
+    text = texts(case)
+    assert [[text[name] for name in tier] for tier in case.ranking] == [["Yes, it is."], ["No, it is not."]]

@@ -6,12 +6,14 @@ conversion holds and the user can name instead.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import chain
+from functools import cache
+from itertools import chain, product
 from typing import Any
 
 from steelyard.core.types import JsonObject
 from steelyard.curation.nested_columns import has_column
 from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side
+from steelyard.prompts.taxonomy import read_data
 
 _PROMPTS = (
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
@@ -36,22 +38,6 @@ _EXTRA = ("instruction", "input")
 """The two columns that are one prompt together, after Alpaca."""
 _HISTORIES = ("history", "chat_history", "previous_turns", "历史", "对话历史")
 _SYSTEMS = ("system", "system_prompt", "system_message")
-_SIDES = (
-    ("chosen", "rejected"), ("good", "bad"), ("better", "worse"), ("preferred", "rejected"),
-    ("preferred", "dispreferred"), ("preferred", "non_preferred"), ("prefered", "rejected"), ("accepted", "rejected"),
-    ("positive", "negative"), ("pos", "neg"), ("win", "lose"), ("chosen", "reject"), ("winning", "losing"),
-)  # fmt: skip
-_MARKS = (*_SIDES, ("w", "l"), ("winner", "loser"))
-_PAIRS = (
-    *_SIDES,
-    *(
-        (form.format(better), form.format(worse))
-        for noun in ("response", "answer", "output", "completion", "reply", "text", "resp", "y")
-        for form in (f"{{}}_{noun}", f"{noun}_{{}}")
-        for better, worse in _MARKS
-    ),
-)
-"""The names of a better and a worse answer."""
 _ANSWERS = (
     "answer", "response", "output", "completion", "reply", "generation", "text", "candidate", "assistant", "回答",
     "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "الجواب", "الإجابة",
@@ -82,17 +68,9 @@ _BATCHES = ("batch", "batch_id")
 _AUTHORS = ("model", "model_name", "generator", "author", "model_id", "models", "模型", "modell", "modelo", "modèle")
 _LANGUAGES, _CATEGORIES, _IDS = ("language", "lang"), ("category",), ("prompt_id", "id")
 _ENDS = (
-    ("a", "b", "c", "d", "e", "f", "g", "h"),
-    tuple("123456789"),
-    tuple("0123456789"),
-    ("left", "right"),
-    ("first", "second"),
-    tuple("абвг"),
-    tuple("أبج"),
-    ("左", "右"),
-    tuple("一二三四五"),
-    ("甲", "乙"),
-)
+    tuple("abcdefgh"), tuple("123456789"), tuple("0123456789"), ("left", "right"), ("first", "second"),
+    tuple("абвг"), tuple("أبج"), ("左", "右"), tuple("一二三四五"), ("甲", "乙"),
+)  # fmt: skip
 _KNOWN: tuple[JsonObject, ...] = (
     # compar:IA, after utils/schemas/votes.sql of betagouv/ComparIA: the prompt is inside both conversations.
     {"prompt_column": [], "first_column": "conversation_a", "second_column": "conversation_b",
@@ -130,6 +108,20 @@ _BEST_OF = ("prompt", "scores", "sampled_conflict_pairs", "response_1")
 _OTHERS = ("turn", "turns", "split", "source", "subset", "difficulty", "seed", "index")
 _DIGITS = {"0", "1", "2", "3"}
 _SHORT_LABEL, _MOST_LABELS = 24, 6
+
+
+@cache
+def _pair_names() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the names of a better and a worse answer: those of texts, and those that may be of models."""
+    sure: list[tuple[str, str]] = []
+    doubtful: list[tuple[str, str]] = []
+    for words in read_data("column_names.toml").values():
+        sure += map(tuple, words["sides"])
+        doubtful += map(tuple, words["models"])
+        marks = (*words["sides"], *words.get("initials", ()), *words["models"])
+        for noun, join, (better, worse) in product(words["nouns"], words["joins"], marks):
+            sure += (f"{better}{join}{noun}", f"{worse}{join}{noun}"), (f"{noun}{join}{better}", f"{noun}{join}{worse}")
+    return sure, doubtful
 
 
 def prompt_name(row: JsonObject) -> str | None:
@@ -259,7 +251,8 @@ class ColumnGuess:
         pairs = set(self._free(lambda value: _is_answer(value) or isinstance(value, list)))
         # Beside answers, winner and loser are names of models.
         are_texts = not is_sure and not any(stem in _ANSWERS for stem in self._groups())
-        for better, worse in (*_PAIRS, *(_MARKS[-1:] if are_texts else ())):
+        sure, doubtful = _pair_names()
+        for better, worse in (*sure, *(doubtful if are_texts else ())):
             columns = [self._by_word.get(word) for word in (better, worse)]
             if pairs.issuperset(columns):
                 self.settings.update(chosen_column=columns[0], rejected_column=columns[1])
