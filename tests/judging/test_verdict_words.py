@@ -16,7 +16,7 @@ M_REWARDBENCH = "ar cs de el en es fa fr he hi id it ja ko nl pl pt ro ru tr uk 
 SENTENCES = tomllib.loads(Path(__file__).with_name("verdict_sentences.toml").read_text(encoding="utf-8"))
 EACH = {
     kind: [(language, text) for language, table in SENTENCES.items() for text in table.get(kind, ())]
-    for kind in ("plain", "negated", "letter", "none", "eight", "unrated")
+    for kind in ("plain", "negated", "letter", "none", "eight", "unrated", "hedged", "withdrawn")
 }
 
 
@@ -41,6 +41,36 @@ def test_a_line_that_chooses_is_read(language, text):
 @each(("language", "text"), EACH["none"])
 def test_a_line_that_does_not_choose_is_refused(language, text):
     assert read_choice(text, "letter", AB).value is None
+
+
+@each(("language", "text"), EACH["hedged"])
+def test_a_hedged_statement_of_one_choice_is_a_vote(language, text):
+    assert read_choice(text, "letter", AB).value == "B"
+    assert read_choice(f"Some reasons.\n{text}", "letter", AB).value == "B"
+
+
+@each(("language", "text"), EACH["withdrawn"])
+def test_a_hedged_choice_that_is_withdrawn_denied_conditional_or_reported_is_no_vote(language, text):
+    assert read_choice(text, "letter", AB).value is None
+    assert read_choice(f"Some reasons.\n{text}", "letter", AB).value is None
+
+
+@each("language", [*M_REWARDBENCH.split(), "th"])
+def test_every_hedge_leaves_a_vote_and_every_word_of_indecision_behind_it_takes_it_back(language):
+    words = language_words()[language]
+    assert len(words.hedges) >= 6
+    assert {"hedged", "withdrawn"} <= set(SENTENCES[language])
+    for hedge in words.hedges:
+        assert read_choice(f"{hedge} B", "letter", AB).value == "B", hedge
+        assert read_choice(f"{hedge} A, {hedge} B", "letter", AB).value is None, hedge
+    for indecision in words.undecided:
+        for text in (f"{words.hedges[0]} B. {indecision}.", f"{words.hedges[0]} B\n{indecision}"):
+            assert read_choice(text, "letter", AB).value is None, indecision
+
+
+def test_a_choice_after_indecision_is_a_vote():
+    assert read_choice("I cannot decide, but I lean to B", "letter", AB).value == "B"
+    assert read_choice("Hard to say. Perhaps B.", "letter", AB).value == "B"
 
 
 @each("language", [language for language, table in SENTENCES.items() if "letter" in table])

@@ -42,6 +42,8 @@ class LanguageWords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     second: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
     degrees: tuple[str, ...] = ()
+    hedges: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ("",)
     common: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()

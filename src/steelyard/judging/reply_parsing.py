@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from steelyard.core.comparison import Alternative
+from steelyard.core.language_words import fold
 from steelyard.judging.json_verdicts import json_values
 from steelyard.judging.reply_words import (
     SENTENCE_MARKS,
@@ -33,6 +34,7 @@ from steelyard.judging.reply_words import (
     without_thinking,
 )
 from steelyard.judging.verdict_lines import is_title, label_of_line, rating_of_line, with_letters
+from steelyard.judging.verdict_words import matching
 
 Form = Literal[
     "brackets", "letter", "json", "output", "first_token",
@@ -271,6 +273,8 @@ def _read_letter(text: str, labels: Sequence[str], origin: VerdictOrigin) -> Par
     leads = [_bare(lines[place - 1]) for place, _ in ends if place]
     if agreed.value and any(lead.endswith(":") and reports_verdict(lead + VERDICT) for lead in leads):
         return ParsedReply(None, "the verdict is someone else's")
+    if verdicts[-1][0] < len(lines) - 1 and matching("undecided").search(fold(lines[-1])):
+        return ParsedReply(None, "the verdict is withdrawn")
     return agreed
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import count, islice
 
-from steelyard.core.language_words import SIGNS, any_of, language_words, whole_words
+from steelyard.core.language_words import SIGNS, any_of, fold, language_words, whole_words
 from steelyard.judging.reply_words import (
     VERDICT,
     announces,
@@ -26,6 +26,7 @@ _MOST_LEADS = 2
 _MOST_PARTS = 6
 _NAME = r"[\[(\"'“「『«]*\s*(?P<{}>[A-Z])(?![A-Za-z])\s*[\])\"'”」』»]*"
 _ANY_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])", re.IGNORECASE)
+_CHOICE = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z])")
 _QUOTED_LETTER = re.compile(r"[\"“「『«]\s*([A-Z])\s*[\"”」』»]")
 _OTHER_LETTER = "(?<![A-Za-z])(?!{})[A-D](?![A-Za-z])"
 _LEAD = re.compile(r"[:,、،]\s*")
@@ -39,7 +40,14 @@ def label_of_line(line: str) -> str | None:
     """Return the label that a line names as the verdict, in any of several languages; null for any other line."""
     words = with_letters(" ".join(line.split()))
     plain = " ".join(matching("degrees").sub(" ", words).split())
-    for text in dict.fromkeys((words, plain, with_letters(plain, is_noun_needed=False))):
+    texts = [words, plain, with_letters(plain, is_noun_needed=False)]
+    # Two hedges may weigh two answers against each other: "perhaps A, perhaps B".
+    letters = {*_CHOICE.findall(with_letters(words, is_noun_needed=False))}
+    if len(letters) < 2 or len(_hedges().findall(words)) < 2:
+        hedged = _hedges().sub(lambda match: match["undecided"] or " ", fold(plain, is_cased=True))
+        hedged = " ".join(hedged.split()).strip(" ,、،")
+        texts += [hedged, with_letters(hedged, is_noun_needed=False)]
+    for text in dict.fromkeys(texts):
         if label := _value(text, _label, is_title):
             return label
     return None
@@ -120,6 +128,8 @@ def _after_reasons(text: str, read: Callable[[str], str | None], is_bare: Callab
 
 def _is_taken_back(rest: str, value: str, read: Callable[[str], str | None], *, is_reason: bool) -> bool:
     """Return whether what follows a value asks, denies or reports it, has another one, or turns to another answer."""
+    if matching("undecided").search(fold(rest)) is not None:
+        return True
     rest = with_letters(rest, is_noun_needed=False)
     concessions = [*islice(matching("although").finditer(rest), _MOST_PARTS)]
     conceded = (matching("because").split(rest[each.end() :], 1)[0].strip(_SIGNS) for each in concessions)
@@ -156,7 +166,7 @@ def _label(words: str, *, leads: int = _MOST_LEADS) -> str | None:
     lead = _LEAD.search(words)
     if lead is None or not leads or not announces(words[: lead.start()]):
         return None
-    if reports_verdict(words[: lead.end()] + VERDICT):
+    if reports_verdict(words[: lead.end()] + VERDICT) or _CHOICE.fullmatch(words[: lead.start()].strip()):
         return None
     return _label(words[lead.end() :], leads=leads - 1)
 
@@ -187,6 +197,13 @@ def _verdicts() -> tuple[re.Pattern[str], ...]:
             text = template.replace("{answer}", answer).replace("{x}", _NAME.format("label"))
             patterns.append(re.sub(r"\{y\}", lambda match, number=number: _NAME.format(f"other{next(number)}"), text))
     return tuple(re.compile(pattern + _STOP, re.IGNORECASE) for pattern in patterns)
+
+
+@cache
+def _hedges() -> re.Pattern[str]:
+    """Return the pattern of a hedge with its commas; a word of indecision that holds one is a group of its own."""
+    undecided, hedges = matching("undecided").pattern, matching("hedges").pattern
+    return re.compile(rf"(?P<undecided>{undecided})|(?:[,、،]\s?)?(?:{hedges})[,、،]?", re.IGNORECASE)
 
 
 @cache
