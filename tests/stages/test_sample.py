@@ -259,6 +259,23 @@ sample(Path({str(cases)!r}), Path({str(plan)!r}), Path({str(tmp_path / "killed")
     assert (tmp_path / "killed" / "cases.jsonl").read_bytes() == (tmp_path / "straight" / "cases.jsonl").read_bytes()
 
 
+def test_failures_of_a_later_turn_alone_do_not_end_a_run_early(tmp_path):
+    """The model has answered the first turn: 25 failures of the second are counted, all of them."""
+    prompts = [
+        prompt(f"p{number}", text=f"q {number}", meta={"turns": [f"q {number}", "long"]}) for number in range(25)
+    ]
+    write_cases(tmp_path / "cases.jsonl", [msgspec.structs.replace(CASES[0], prompt=each) for each in prompts])
+
+    def answer(question):
+        return (500, b"broken") if question["messages"][-1]["content"] == "long" else echo(question)
+
+    with chatting(answer) as server:
+        model = served(server)
+        model["chat"] |= {"num_tries": 1}
+        with pytest.raises(ModelError, match="25 of 50 requests failed"):
+            sample(tmp_path / "cases.jsonl", planned(tmp_path, model), tmp_path / "out")
+
+
 def test_prompts_are_answered_in_context_and_turn_by_turn(tmp_path):
     turns = [prompt("mt", text="first", meta={"turns": ["first", "second", "third"]}), prompt("plain", text="only")]
     write_cases(tmp_path / "cases.jsonl", [msgspec.structs.replace(CASES[0], prompt=each) for each in turns])

@@ -288,6 +288,31 @@ def test_an_item_that_failed_in_a_batch_is_left_out_where_it_may_fail(tmp_path):
     assert run.counts.num_used == 4
 
 
+def test_more_failures_in_a_batch_than_allowed_are_all_asked_again(tmp_path):
+    folder, cases = tmp_path / "batches", write(tmp_path, [item(number) for number in range(5)])
+    with chatting(as_asked) as server:
+        chat = {"base_url": server.url, "model": "served"}
+        config = Config(to=("ru",), chat=chat, allow_failed=2)
+        with pytest.raises(WaitingError, match="5 requests wait"):
+            translate(cases, tmp_path / "out", config, batch=folder)
+        answer_batches(folder, server, fails=lambda one: expired(one) if number_in(one["body"]) < 3 else None)
+        with pytest.raises(WaitingError, match="3 requests wait"):
+            translate(cases, tmp_path / "out", config, batch=folder)
+        answer_batches(folder, server)
+        run = translate(cases, tmp_path / "out", config, batch=folder)
+    assert run.counts.num_used == 5
+
+
+def test_the_same_run_is_advised_only_where_it_sends_a_request_again(tmp_path):
+    cases = write(tmp_path, [item(number) for number in range(5)])
+    with chatting(
+        lambda question: "I cannot help with that." if number_in(question) != 1 else as_asked(question)
+    ) as one, pytest.raises(ModelError) as refused:
+        translate(cases, tmp_path / "out", Config(to=("ru",), chat={"base_url": one.url, "model": "m"}))
+    assert "run the same again" not in str(refused.value.do)
+    assert "allow_failed=" in str(refused.value.do)
+
+
 @pytest.mark.parametrize(
     ("languages", "settings", "words"),
     [

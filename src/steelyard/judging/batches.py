@@ -35,7 +35,7 @@ from steelyard.io.batch_marks import ALL_BATCHES, HeldResult, waiting_text
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import bar, log
 from steelyard.judging.asking import PricedChat, ask_requests, requests_of
-from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, FirstFailures, RequestCounts
+from steelyard.judging.early_abort import MORE_TOKENS, CutReplies, FirstFailures, RequestCounts
 from steelyard.judging.panel import JudgePanel
 from steelyard.judging.token_use import Ceilings
 
@@ -43,25 +43,26 @@ _DATE = re.compile(r"[-:@_](\d{3,8}|\d{4}-\d\d-\d\d)")
 """Suffixes that services add to a model's name: 0613, 20241022, 2024-07-18."""
 _decoder = msgspec.json.Decoder(RequestResult)
 _NO_REPLIES = CutReplies()
+_FIRST_FAILURES = FirstFailures()
 
 
 class BatchPlan(NamedTuple):
     """Use of batch files by a call.
 
     ``release`` names a batch whose requests end their wait, or is `ALL_BATCHES`. ``any_model`` accepts results under
-    the name of another model. ``allow_failed`` leaves out the requests that failed in a batch, in place of the next one
-    asking them again.
+    the name of another model. Where at most ``most_failed`` requests failed in a batch, null for any number, they are
+    left out; the next batch asks more than these again.
     """
 
     folder: Path
     release: str | None = None
     any_model: bool = False
-    allow_failed: bool = False
+    most_failed: int | None = 0
     limits: BatchLimits = BatchLimits()
 
 
 def check_batch_options(
-    batch: Path | None, out: Path, ceilings: Ceilings, *, release: str | None, any_model: bool, allow_failed: bool
+    batch: Path | None, out: Path, ceilings: Ceilings, *, release: str | None, any_model: bool, most_failed: int | None
 ) -> BatchPlan | None:
     """Return the plan of these options; null without a folder.
 
@@ -80,7 +81,7 @@ def check_batch_options(
         do = "leave the ceiling out; a dry run forecasts what the requests cost"
         problem = Advice("a ceiling stops requests that are sent; ", Remedy("batch"), " sends none")
         raise ConfigError(problem, where="batch", do=do)
-    return BatchPlan(batch, release, any_model, allow_failed)
+    return BatchPlan(batch, release, any_model, most_failed)
 
 
 class Batches:
@@ -122,6 +123,7 @@ class Batches:
         num_requests: int | None,
         max_truncated: float = 0.2,
         remedy: str = MORE_TOKENS,
+        first_failures: FirstFailures = _FIRST_FAILURES,
         cuts: CutReplies = _NO_REPLIES,
     ) -> RequestCounts:
         """Store the results of the requests, and write those that have neither a reply nor a wait.
@@ -147,7 +149,7 @@ class Batches:
                     self._ask_one(request, model.chat, writer, tally)
         writer.close()
         try:
-            tally.check(max_truncated, remedy, allow_failed=self.plan.allow_failed)
+            tally.check(max_truncated, remedy, first_failures)
         except ModelError as error:
             self.problem = self.problem or error
         return RequestCounts(tally.num_questions, tally.num_kept, tally.num_failed)
@@ -190,8 +192,18 @@ class Batches:
                 return
         if marks.is_waiting(request.id):
             return
-        if self.plan.allow_failed and marks.was_read(request.id):
+        most = self.plan.most_failed
+        if most != 0 and marks.was_read(request.id):
             tally.num_failed += 1
+            if most is None:
+                return
+            tally.failed.append(request)
+            if tally.num_failed <= most:
+                return
+            # More than may be left out: all of them are asked again.
+            for failed in tally.failed:
+                writer.add(failed.id, *chat.batch_request(failed))
+            tally.failed.clear()
             return
         writer.add(request.id, *chat.batch_request(request))
 
@@ -230,6 +242,7 @@ class _Tally:
         self.name, self._cuts, self._num_before = name, cuts, cuts.num_answered
         self.num_questions = self.num_kept = self.num_failed = 0
         self._num_refused = 0
+        self.failed: list[Request] = []
         self._first_failure = ""
 
     def add(self, reply: Reply, request: Request) -> None:
@@ -240,13 +253,14 @@ class _Tally:
         self._num_refused += 1
         self._first_failure = self._first_failure or reply.detail or ""
 
-    def check(self, max_truncated: float, remedy: str, *, allow_failed: bool) -> None:
+    def check(self, max_truncated: float, remedy: str, first_failures: FirstFailures) -> None:
         """Log the failures. Raises ModelError where another batch would be futile, as for requests that are sent."""
         num_answered = self._cuts.num_answered
         if self._num_refused:
             of = number_of(num_answered - self._num_before + self._num_refused, "result")
             log(f"{self.name}: {self._num_refused:,} of {of} failed, the first with {self._first_failure[:200]}")
-        if not allow_failed and not num_answered and self._num_refused >= FEWEST_REPLIES:
+        limit = first_failures.limit
+        if limit is not None and not num_answered and self._num_refused > limit:
             problem = f"all {self._num_refused} results are failures ({self._first_failure[:200]})"
             do = "check the chat's settings; run the same again to write these requests to another batch file"
             raise ModelError(problem, where=self.name, do=do)
@@ -320,6 +334,7 @@ def ask_panel_in_batches(
                 ledger,
                 num_requests=sum(map(member.num_requests, comparisons())),
                 max_truncated=max_truncated,
+                first_failures=FirstFailures.of(allow_failed=plan.most_failed is None),
             )
             for member in panel.members
         }
@@ -330,12 +345,13 @@ def opened_requests(
     plan: BatchPlan | None, release: str | None, ledger: Ledger, *, allow_failed: bool | None = None
 ) -> Iterator[Callable[..., RequestCounts]]:
     """Yield what asks the requests of a chat: now, or with a plan through batch files."""
+    first_failures = FirstFailures.of(allow_failed=allow_failed)
     if plan is None:
         release_before_sending(release, ledger)
-        yield partial(ask_requests, first_failures=FirstFailures.of(allow_failed=allow_failed))
+        yield partial(ask_requests, first_failures=first_failures)
     else:
         with open_batches(plan, ledger) as batches:
-            yield batches.ask
+            yield partial(batches.ask, first_failures=first_failures)
 
 
 def release_before_sending(name: str | None, ledger: Ledger) -> None:

@@ -60,7 +60,8 @@ def sending_rules(
     """
     ceilings = Ceilings(*limits)
     ceilings.check()
-    batches = check_batch_options(batch, out, ceilings, release=release, any_model=any_model, allow_failed=allow_failed)
+    most_failed = None if allow_failed else 0
+    batches = check_batch_options(batch, out, ceilings, release=release, any_model=any_model, most_failed=most_failed)
     return SendingRules(ceilings, batches, release, allow_failed)
 
 

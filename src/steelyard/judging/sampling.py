@@ -5,6 +5,7 @@ Prompts of several turns take several rounds: each turn follows the model's own 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Record, Response
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, as_request, ask_requests, token_use
-from steelyard.judging.early_abort import RequestCounts
+from steelyard.judging.early_abort import FirstFailures, RequestCounts
 from steelyard.judging.panel import DEFAULT_CHAT, ChatChoice, build_chat, choose_chat
 from steelyard.judging.reply_words import after_thinking
 from steelyard.judging.token_use import AnyPrice, Price, TokenUse
@@ -180,7 +181,8 @@ def ask_models(
 ) -> dict[str, RequestCounts]:
     """Ask every model for its new samples, turn by turn, and store the replies. Returns counts by model.
 
-    ``ask`` is `ask_requests`, or the function of batch files (`Batches.ask`). Raises as that does.
+    ``ask`` is `ask_requests`, or the function of batch files (`Batches.ask`). Raises as that does; failures of a later
+    turn never end the run, since the model has answered.
     """
     counts = dict.fromkeys(models.chats, RequestCounts())
     for turn in range(1 + max((len(later_turns(case.prompt)) for case in cases()), default=0)):
@@ -189,7 +191,10 @@ def ask_models(
             if not numbers[name]:
                 continue
             requests = (request for case in cases() for _, request in _requests(models, case, ledger, turn, name))
-            added = ask(chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=SHORTER)
+            send = partial(ask, first_failures=FirstFailures(None)) if turn else ask
+            added = send(
+                chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=SHORTER
+            )
             counts[name] = RequestCounts(*map(sum, zip(counts[name], added, strict=True)))
     return counts
 

@@ -78,13 +78,14 @@ def ask_translations(
             return
         is_new, cuts = ledger.new_ids(), replies.cuts
         failures = failures._replace(has_answers=cuts.num_answered > 0)
-        counts = (partial(ask, first_failures=failures) if is_sent else ask)(
+        counts = ask(
             translation.model,
             replies.noted(request for request in opened(is_first=is_first) if is_new(request.id)),
             ledger,
             num_requests=number,
             max_truncated=max_truncated if has_first else 1.0,
             remedy=_SHORTER,
+            first_failures=failures,
             cuts=cuts,
         )
         if not is_sent:

@@ -79,10 +79,10 @@ class BenchFile(NamedTuple):
             )
             raise EvidenceError(problem, where=str(self.path), do=do)
 
-    def check_translated(self, num_pairs: int, failed: Counter[str], *, allow_failed: int) -> None:
+    def check_translated(self, num_pairs: int, failed: Counter[str], *, allow_failed: int, is_sent: bool) -> None:
         """Raise EvidenceError for no pair, and ModelError for more than ``allow_failed`` translations that failed.
 
-        ``failed`` counts them by reason.
+        ``failed`` counts them by reason. ``is_sent``: requests are sent now, not in batch files.
         """
         if not num_pairs:
             problem = "no item of another language has the prompt id of a source"
@@ -91,7 +91,10 @@ class BenchFile(NamedTuple):
             reasons = ", ".join(f"{reason} {number}" for reason, number in failed.most_common())
             problem = f"{failed.total():,} of {number_of(num_pairs, 'translation')} failed ({reasons})"
             allowed = Remedy("allow_failed", failed.total())
-            do = Advice("run the same again: what was answered is kept; or say ", allowed, " to leave them out")
+            do = Advice("say ", allowed, " to leave them out")
+            # Only a request that failed is sent again; in batch files those that may fail are not.
+            if is_sent and any(reason.startswith("failed") for reason in failed):
+                do = Advice("run the same again: what was answered is kept; or say ", allowed, " to leave them out")
             raise ModelError(problem, where=str(self.path), do=do)
 
     def sources(self) -> Iterator[Case]:

@@ -42,13 +42,14 @@ def write_examined(
     rule: ReviewRule,
     *,
     is_made: bool,
+    is_sent: bool,
     allow_failed: int,
     encode: Encode | None = None,
 ) -> tuple[TranslationCounter, int]:
     """Examine all pairs, write the files of a run, and return the counts and the number of items that are kept.
 
-    With ``is_made`` the cases are written, too, each source followed by its new translations. With ``encode`` the
-    meanings are compared. Raises ModelError for
+    ``is_sent``: the requests are sent now, not in batch files. With ``is_made`` the cases are written, too, each source
+    followed by its new translations. With ``encode`` the meanings are compared. Raises ModelError for
     more than ``allow_failed`` items without a translation, before anything is written, and EvidenceError for no pair.
     """
     languages, failed = Counter[str](), Counter[str]()
@@ -65,7 +66,7 @@ def write_examined(
 
     check = None if encode is None else MeaningCheck(encode, bench.sources())
     limits = length_limits(noted() if check is None else check.compared(track(noted(), "comparing meanings")))
-    bench.check_translated(languages.total(), failed, allow_failed=allow_failed)
+    bench.check_translated(languages.total(), failed, allow_failed=allow_failed, is_sent=is_sent)
     counter = TranslationCounter(languages)
     checks = [order] if check is None else [order, check]
     examined = examine_pairs(pairs(), limits, checks, counter, total=languages.total())

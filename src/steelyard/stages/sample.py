@@ -104,7 +104,12 @@ def sample(
         inputs[f"against.{place}"] = bench
 
     batches = check_batch_options(
-        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
+        batch,
+        out,
+        Ceilings(),
+        release=release_batch,
+        any_model=any_batch_model,
+        most_failed=None if allow_failed else 0,
     )
 
     def write(result: Result) -> None:

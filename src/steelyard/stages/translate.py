@@ -139,7 +139,7 @@ def translate(
         settings["chat"] = choice.settings()
         inputs |= choice.inputs()
     batches = check_batch_options(
-        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=config.allow_failed > 0
+        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, most_failed=config.allow_failed
     )
 
     def write(result: Result) -> None:
@@ -164,7 +164,7 @@ def translate(
                 translated = read_translations(translation, bench.sources(), ledger)
                 return chain(made_pairs(translated, translation.model.name), present_pairs(bench))
 
-            _record(result, bench, config, pairs, translation)
+            _record(result, bench, config, pairs, translation, is_sent=batches is None)
             result.summary = msgspec.structs.replace(
                 result.summary,
                 tokens=tokens_used(translation, bench.sources(), ledger),
@@ -195,6 +195,8 @@ def _record(
     config: Config,
     pairs: Callable[[], Iterable[CheckedPair]],
     translation: Translation | None = None,
+    *,
+    is_sent: bool = True,
 ) -> None:
     """Examine the pairs, write the files of the run, and count."""
     rule = ReviewRule(config.num_review, config.seed)
@@ -205,7 +207,14 @@ def _record(
 
         encode = TextEncoder(config.encoder).vectors
     counter, num_kept = write_examined(
-        result, bench, pairs, rule, is_made=is_made, allow_failed=config.allow_failed, encode=encode
+        result,
+        bench,
+        pairs,
+        rule,
+        is_made=is_made,
+        is_sent=is_sent,
+        allow_failed=config.allow_failed,
+        encode=encode,
     )
     languages = counter.languages()
     num_sources = bench.num_items[bench.source_key]
