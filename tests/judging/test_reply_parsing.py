@@ -571,3 +571,36 @@ def test_a_quoted_end_of_thinking_takes_no_verdict_away(marks):
     assert read_choice(f"[[A]]? It holds {quoted}.\n</think>\n[[B]]", "brackets", ("A", "B")).value == "B"
     assert read_choice(f"<think>\n[[A]] {quoted}", "brackets", ("A", "B")).value is None
     assert without_thinking(f"It holds {quoted} and [[A]]\n[[B]]") == f"It holds {quoted} and [[A]]\n[[B]]"
+
+
+@each(
+    ("form", "text", "label"),
+    [
+        ("brackets", "[[ب]]", "B"),
+        ("brackets", "\u202b[[\u200fא\u200f]]\u202c", "A"),
+        ("brackets", "[[ת]]", None),
+        ("letter", r"\boxed{A}", "A"),
+        ("letter", r"$$\boxed{\text{Answer B}}$$", "B"),
+        ("letter", r"Final answer: $\boxed{A}$", "A"),
+        ("letter", r"\(\boxed{\text{B}}\)", "B"),
+        ("letter", r"\boxed{C}", None),
+        ("letter", "<p>B</p>", "B"),
+        ("letter", "<answer>B</answer>", "B"),
+        ("letter", "<q>B</q>", None),
+        ("letter", "B<|im_end|>", "B"),
+        ("letter", "→ B", "B"),
+        ("letter", "✅ B", "B"),
+        ("letter", "❌ B", None),
+        ("letter", "<b>A</b>\n<b>B</b>", None),
+        ("json", '<tool_call>\n{"name": "judge", "arguments": {"verdict": "A"}}\n</tool_call>', "A"),
+        ("json", '{"verdict": "א"}', "A"),
+        ("json", '{"name": "judge", "quoted": {"verdict": "A"}}', None),
+    ],
+)
+def test_a_verdict_in_the_wrapping_of_a_model_is_read(form, text, label):
+    assert read_choice(text, form, ("A", "B")).value == label
+
+
+@each("text", ["[[أ > ب > ج]]", "[[א > ב > ג]]", r"[[A \succ B \succ C]]", r"[[A \gt B &gt; C]]"])
+def test_a_ranking_in_other_letters_or_signs_is_read(text):
+    assert read_ranking(text, ("A", "B", "C")) == (("A",), ("B",), ("C",))

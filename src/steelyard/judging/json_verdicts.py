@@ -143,8 +143,12 @@ def _closing(text: str) -> str | None:
 def _decoder(key: str) -> json.JSONDecoder:
     def values_of_key(pairs: list[tuple[str, Any]]) -> JsonObject:
         verdicts = [value for name, value in pairs if name.strip().casefold() == key]
-        # One level above may name the result: {"result": {"verdict": "A"}}.
-        inner = [value for name, value in pairs if isinstance(value, dict) and announces(name)]
+        # One level above may name the result, or be the call of a tool: {"result": {"verdict": "A"}}.
+        inner = [
+            value
+            for name, value in pairs
+            if isinstance(value, dict) and (announces(name) or name in ("arguments", "parameters"))
+        ]
         return {
             "": [each for value in verdicts or inner for each in (value[""] if isinstance(value, dict) else [value])]
         }

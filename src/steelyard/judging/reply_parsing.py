@@ -58,6 +58,19 @@ _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
 _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
 """Placeholder of a JSON object while its text is read: its value between private-use characters."""
 _DECORATION = re.compile(r"[*_`#~]+")
+_TAGS = re.compile(
+    r"</?(?:tool_call|answer|verdict|final|score|rating|b|i|em|strong|p|div|span|u|h[1-6]|br)\s?/?>|<\|[a-z_]{1,20}\|>",
+    re.IGNORECASE,
+)
+"""Tags that wrap an answer, and the signs of chat templates for its end; those of quotations are none of them."""
+_BOXED = re.compile(
+    r"(?:\$|\\[(\[]){0,2}\\boxed\{\s?(?:\\text(?:bf)?\{([^{}\n]{1,40})\}|([^{}\n]{1,40}))\s?\}(?:\$|\\[)\]]){0,2}"
+)
+_ENDS_OF_LINE = " \t$\u2192\u21d2\u2705\u2714\ufe0f\u2b50\U0001f449"
+"""Signs around a verdict: those of a formula, arrows, check marks."""
+_OTHER_LETTERS = dict(zip("\u0623\u0628\u062c\u062f\u05d0\u05d1\u05d2\u05d3", "ABCDABCD", strict=True))
+"""The first four letters of Arabic, in the order of its numerals, and of Hebrew: names of the answers A to D."""
+_GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])")
 _TIERS = re.compile("[>=]")
 _AROUND_LABEL = " \"'“”‘’«»「」『』()[].。*_`"
 _AFTER_MARK = " \"'“”«»)*_`"
@@ -169,7 +182,7 @@ def read_ranking(
     if rest is None:
         return ParsedReply(None, "thinking without an end")
     # A mark may stand on several lines: it becomes one of a single line, as the other marks are.
-    rest = _RANKING.sub(lambda mark: f"[[{' '.join(mark[1].replace('&gt;', '>').split())}]]", rest)
+    rest = _RANKING.sub(lambda mark: f"[[{' '.join(_GREATER.sub('>', mark[1]).split())}]]", rest)
     reading = _read_marks(rest, _BRACKETS, labels, origin, is_ranking=True)
     if reading.value is None:
         return reading._replace(detail={"no verdict": "no ranking"}.get(reading.detail or "", reading.detail))
@@ -297,7 +310,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _bare(line: str) -> str:
-    return _DECORATION.sub("", line).strip()
+    plain = _BOXED.sub(lambda boxed: boxed[1] or boxed[2], _TAGS.sub("", line))
+    return _DECORATION.sub("", plain).strip(_ENDS_OF_LINE).strip()
 
 
 def _agreed(marks: Sequence[str], labels: Sequence[str], *, is_ranking: bool = False) -> ParsedReply:
@@ -319,6 +333,7 @@ def _agreed(marks: Sequence[str], labels: Sequence[str], *, is_ranking: bool = F
 def _spelled(name: str, labels: Sequence[str]) -> str:
     """Return the label that the content of a mark names, such as "answer A" or "8/10"; else the content in capitals."""
     plain = " ".join(name.split()).strip(_AROUND_LABEL).removesuffix(".0")
+    plain = _OTHER_LETTERS.get(plain, plain) if labels != RATINGS else plain
     if plain.upper() in labels:
         return plain.upper()
     read = rating_of_line if labels == RATINGS else label_of_line
