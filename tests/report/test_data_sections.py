@@ -49,16 +49,18 @@ def test_a_split_shows_every_category_and_language_in_its_parts(tmp_path):
     assert "train 16 (80.0%)" in sentences[0].values["parts"]
     tables = [panel.tables[0].table for panel in section.panels]
     assert [sorted(table.rows) for table in tables] == [
+        [("test", "4", "20.0%"), ("train", "16", "80.0%")],
         [("code", "10", "8 (80.0%)", "2 (20.0%)"), ("数学", "10", "8 (80.0%)", "2 (20.0%)")],
         [("en", "10", "8 (80.0%)", "2 (20.0%)"), ("zh", "10", "8 (80.0%)", "2 (20.0%)")],
     ]
 
 
-def test_a_split_of_one_group_has_its_sentence_alone(tmp_path):
+def test_a_split_of_one_group_has_its_parts_alone(tmp_path):
     write_cases(tmp_path / "cases.jsonl", [case(f"p{n}", "ab", text=f"{n * 7919}") for n in range(10)])
     split(tmp_path / "cases.jsonl", tmp_path / "out", SplitConfig(near_duplicates="off"))
     section, sentences = only_section(tmp_path / "out")
-    assert section.panels == ()
+    assert [panel.title for panel in section.panels] == [word("split_parts")]
+    assert sorted(section.panels[0].tables[0].table.rows) == [("test", "2", "20.0%"), ("train", "8", "80.0%")]
     assert sentences[0].values["groups"] == "10"
 
 
@@ -69,7 +71,11 @@ def test_a_merge_shows_what_it_joined(tmp_path):
     section, sentences = only_section(tmp_path / "out")
     values = sentences[0].values
     assert (values["read"], values["files"], values["cases"], values["joined"]) == ("3", "2", "2", "1")
-    assert section.panels[0].tables[0].table.rows == ((word("rule_joined", "joined"), "1"),)
+    assert section.panels[0].tables[0].table.rows == (
+        (word("merge_read"), "3"),
+        (word("merge_cases"), "2"),
+        (word("rule_joined", "joined"), "1"),
+    )
 
 
 def test_scores_have_a_distribution(tmp_path):

@@ -59,13 +59,14 @@ def test_no_curve_is_no_figure():
 
 def test_the_section_has_the_curves_that_there_are(tmp_path):
     (section,) = VIEW.page_contents([run_with(training())], NO_SOURCES).sections
-    assert section.panels == ()
+    assert [panel.title for panel in section.panels] == [word("training_numbers")]
+    assert section.panels[0].tables[0].table.rows == (("run", "4", "4", "8", "0.500"),)
     (tmp_path / "curve.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
     run = run_with(training())
     source = run.source._replace(folder=tmp_path)
     source = source._replace(run=replace(source.run, outputs={"curve.jsonl": ""}))
     (section,) = VIEW.page_contents([run._replace(source=source)], NO_SOURCES).sections
-    assert [panel.title for panel in section.panels] == [word("loss")]
+    assert [panel.title for panel in section.panels] == [word("loss"), word("training_numbers")]
 
 
 def training(held_out=None, **length):

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
 from steelyard.core.errors import EvidenceError, OutputError
+from steelyard.core.types import Counts, Run
 from steelyard.evaluation.tables import Sentence
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
@@ -19,6 +20,8 @@ from steelyard.stages.report import Config as ReportConfig
 from steelyard.stages.report import report
 from steelyard.stages.resolve import resolve
 from steelyard.stages.score import score
+from steelyard.stages.split import Config as SplitConfig
+from steelyard.stages.split import split
 from steelyard.views.text import csv_table, result_sentences, result_tables
 from steelyard.views.view import view_of, views
 from strategies import case
@@ -116,13 +119,50 @@ def test_simulated_tables_say_so_at_their_top(tmp_path):
     assert (tmp_path / "tables.tex").read_text(encoding="utf-8").startswith("% Simulated data.")
 
 
-def test_a_run_without_tables_is_refused(tmp_path):
+def test_a_run_without_a_table_in_its_view_has_one_of_its_counts(tmp_path):
     write_cases(tmp_path / "a.jsonl", [case(responses="ab")])
     score(tmp_path / "a.jsonl", tmp_path / "scored", model="first")
     (tmp_path / "scored" / "scores.jsonl").write_text('{"prompt": "p", "scores": {"a": null, "b": null}}\n')
-    with pytest.raises(EvidenceError, match="have no table"):
-        report([tmp_path / "scored"], tmp_path / "tables.md")
+    report([tmp_path / "scored"], tmp_path / "tables.csv")
+    assert (tmp_path / "tables.csv").read_text(encoding="utf-8").splitlines()[:3] == ["Name,Value", "in,1", "used,1"]
+
+
+def test_a_merge_of_files_without_a_common_prompt_has_a_table(tmp_path):
+    for name in "ab":
+        write_cases(tmp_path / f"{name}.jsonl", [case(name)])
+    merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "merged")
+    (table,) = result_tables(read_run(tmp_path / "merged"), tmp_path / "merged")
+    assert table.rows == (("cases read", "2"), ("cases after the merge", "2"))
+
+
+def test_a_split_without_groups_has_the_sizes_of_its_parts(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", [case(f"p{n}") for n in range(4)])
+    split(
+        tmp_path / "cases.jsonl",
+        tmp_path / "parts",
+        SplitConfig(parts={"train": 0.75, "test": 0.25}, near_duplicates="off"),
+    )
+    (table,) = result_tables(read_run(tmp_path / "parts"), tmp_path / "parts")
+    assert table.heads == ("Part", "n", "Share")
+    assert set(table.rows) == {("train", "3", "75.0%"), ("test", "1", "25.0%")}
+
+
+def test_a_stage_without_a_view_has_its_counts_and_numbers(tmp_path):
+    run = Run(stage="backbone", config={}, counts=Counts(num_in=3, num_used=3), summary={"num_weights": 1200})
+    counts, numbers = result_tables(run, tmp_path / "start")
+    assert counts.rows == (("in", "3"), ("used", "3"))
+    assert numbers.rows == (("weights", "1,200"),)
+    assert counts.label != numbers.label
+
+
+def test_reports_have_no_table_and_are_counted_beside_runs_that_have_one(evaluated, tmp_path):
+    report([evaluated], tmp_path / "page")
+    with pytest.raises(EvidenceError, match="no numbers of its own"):
+        report([tmp_path / "page"], tmp_path / "tables.md")
     assert not (tmp_path / "tables.md").exists()
+    run = report([evaluated, tmp_path / "page"], tmp_path / "tables.md")
+    assert run.counts.dropped == {"reports without numbers of their own": 1}
+    assert list(run.summary.runs.values()) == ["evaluate"]
 
 
 def test_a_view_is_found_by_its_stage():

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec import to_builtins
+
 from steelyard.core.types import Counts, Input, Run
 from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, isolate, table, word
 from steelyard.io.terminal_text import rule_counts
@@ -93,8 +95,7 @@ def protocol(name: str, run: Run) -> Protocol:
 def records_section(sources: Sequence[FinishedRun]) -> Section:
     """Return the counts and the summary of each run, for stages that have no section of their own."""
     panels = tuple(
-        Panel(f"{source.name} \N{MIDDLE DOT} {source.run.stage}", None, _record_tables(source.run))
-        for source in sources
+        Panel(f"{source.name} \N{MIDDLE DOT} {source.run.stage}", None, record_tables(source.run)) for source in sources
     )
     stages = sorted({source.run.stage for source in sources})
     sentence = Sentence("say_records", {"runs": count(len(sources)), "stages": COMMA.join(stages)})
@@ -117,8 +118,10 @@ def losses_section(sources: Sequence[FinishedRun]) -> Section:
     return Section("losses", (), (Panel(word("loss_by_run"), None, (Grouped("", table(columns, rows)),)),))
 
 
-def _record_tables(run: Run) -> tuple[Grouped, ...]:
-    parts = {"counts": _pairs(_counts(run.counts)), "numbers": _pairs(_numbers(run.summary))}
+def record_tables(run: Run, *, has_view: bool = False) -> tuple[Grouped, ...]:
+    """Return the counts of a run, and the numbers of its summary where no view words them."""
+    numbers = [] if has_view else _numbers(to_builtins(run.summary))
+    parts = {"counts": _pairs(_counts(run.counts)), "numbers": _pairs(numbers)}
     return tuple(Grouped(by, part) for by, part in parts.items() if part.rows)
 
 

@@ -68,7 +68,7 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     Example: `steelyard report evaluated --out tables.tex`
 
     Raises FileError for a run that is not finished, OutputError where ``out`` is something else that a report would
-    replace, EvidenceError for runs without tables.
+    replace, EvidenceError for reports alone, which have no numbers.
     """
     if out.suffix.lower() in _OTHER_FORMATS and not out.is_dir():
         raise OutputError(
@@ -103,13 +103,18 @@ def _write_tables(sources: Sequence[FinishedRun], out: Path, config: Config, *, 
             where=str(out),
             do=Advice("name another ", Remedy("out"), ", or say ", Remedy("force", value=True), " to replace it"),
         )
+    measured = [source for source in sources if source.run.stage != "report"]
     tables = [
         table
-        for source in sources
+        for source in measured
         for table in result_tables(source.run, source.folder, config.language, name=source.name)
     ]
     if not tables:
-        raise EvidenceError("these runs have no table", do="name runs that measure something, such as evaluations")
+        raise EvidenceError(
+            "a report has no numbers of its own",
+            where=", ".join(str(source.folder) for source in sources),
+            do="name the runs that it shows",
+        )
     simulated = is_simulated_data(read_data(sources))
     form, mark = _TABLES[out.suffix.lower()]
     if form is csv_table and len(tables) == 1:
@@ -119,14 +124,16 @@ def _write_tables(sources: Sequence[FinishedRun], out: Path, config: Config, *, 
     text = "\n".join([*((f"{mark}{banner}\n",) if simulated else ()), *map(form, tables)])
     write_text(out, text)
     summary = ReportSummary(
-        runs={source.name: source.run.stage for source in sources},
+        runs={source.name: source.run.stage for source in measured},
         num_items=0,
         num_items_whole=0,
         num_bytes=len(text.encode()),
         simulated=simulated,
         num_tables=len(tables),
     )
-    counts = Counts(num_in=len(sources), num_used=len(sources))
+    num_reports = len(sources) - len(measured)
+    dropped = {"reports without numbers of their own": num_reports} if num_reports else {}
+    counts = Counts(num_in=len(sources), num_used=len(measured), dropped=dropped)
     return Run(stage="report", config=to_builtins(config), counts=counts, summary=summary)
 
 

@@ -30,7 +30,16 @@ def _sentences(run: StageRun[AnnotatedSummary]) -> Iterator[Sentence]:
 
 
 def _panels(run: StageRun[AnnotatedSummary], sources: PageSources) -> Iterator[Panel]:
-    if refused := run.summary.refused:
+    summary = run.summary
+    numbers = {
+        "answers_cases": summary.num_cases,
+        "answers_judgments": summary.num_judgments,
+        "answers_ratings": summary.num_ratings,
+        "answers_people": summary.num_people,
+    }
+    answers = [(word(name), count(number)) for name, number in numbers.items()]
+    yield Panel(word("answers_of_people"), None, (Grouped("", table(("setting", "n"), answers)),))
+    if refused := summary.refused:
         rows = [(rule_word(reason), count(number)) for reason, number in refused.items()]
         yield Panel(word("refused_by_people"), None, (Grouped("", table(("rule", "n"), rows)),), "note_refused")
 

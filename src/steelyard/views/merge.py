@@ -22,9 +22,10 @@ def _sentences(run: StageRun[MergeSummary]) -> Iterator[Sentence]:
 
 
 def _panels(run: StageRun[MergeSummary], sources: PageSources) -> Iterator[Panel]:
-    if noted := run.source.run.counts.noted:
-        rows = [(rule_word(rule), count(number)) for rule, number in sorted(noted.items())]
-        yield Panel(word("merge_counts"), None, (Grouped("", table(("setting", "n"), rows)),))
+    counts = run.source.run.counts
+    rows = [(word("merge_read"), count(counts.num_in)), (word("merge_cases"), count(run.summary.num_cases))]
+    rows += [(rule_word(rule), count(number)) for rule, number in sorted(counts.noted.items())]
+    yield Panel(word("merge_counts"), None, (Grouped("", table(("setting", "n"), rows)),))
 
 
 VIEW = View(130, "merge", MergeSummary, "merged", _sentences, _panels)

@@ -16,6 +16,7 @@ from steelyard.evaluation.tables import (
     count,
     language_word,
     percent,
+    table,
     word,
 )
 from steelyard.evaluation.vega import MODEL_COLOURS
@@ -44,8 +45,10 @@ def _sentences(run: StageRun[SplitSummary]) -> Iterator[Sentence]:
 
 
 def _panels(run: StageRun[SplitSummary], sources: PageSources) -> Iterator[Panel]:
-    """Yield the shares of the parts in each category and language that the split distinguishes."""
-    parts = list(run.summary.parts)
+    """Yield the sizes of the parts, and their shares in each category and language that the split distinguishes."""
+    parts, total = list(run.summary.parts), max(sum(run.summary.parts.values()), 1)
+    sizes = [(name, count(size), percent(size / total)) for name, size in run.summary.parts.items()]
+    yield Panel(word("split_parts"), None, (Grouped("", table(("part", "n", "share"), sizes)),))
     divisions = {
         "by_category": {category_word(name): numbers for name, numbers in run.summary.by_category.items()},
         "by_language": {language_word(name): numbers for name, numbers in run.summary.by_language.items()},

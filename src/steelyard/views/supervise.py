@@ -75,9 +75,10 @@ def _panels(run: StageRun[SupervisionSummary], sources: PageSources) -> Iterator
     bars += [
         CountBar(rule_word(rule), number, ALERT) for rule, number in sorted(counts.dropped.items(), key=lambda x: -x[1])
     ]
-    yield Panel(
-        word("dropped_by_rule"), count_bars("dropped_by_rule", bars, total=counts.num_in), (), "note_dropped_by_rule"
-    )
+    figure = count_bars("dropped_by_rule", bars, total=counts.num_in)
+    rows = [(rule, count(number), percent(number / max(counts.num_in, 1))) for rule, number, _ in bars]
+    tables = (Grouped("", table(("rule", "n", "share"), rows)),)
+    yield Panel(word("dropped_by_rule"), figure, tables, "note_dropped_by_rule")
     if summary.calibration is not None:
         yield Panel(word("certificate"), None, (Grouped("", _certificate(summary)),), "note_certificate")
     if len(summary.by_threshold) > 1:

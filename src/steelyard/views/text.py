@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.core.types import Run
-from steelyard.evaluation.tables import DASH, Table
+from steelyard.evaluation.tables import DASH, Panel, Table
 from steelyard.report.page import page_strings
-from steelyard.report.run_records import text_key
+from steelyard.report.run_records import record_tables, text_key
 from steelyard.report.sources import FinishedRun, summary_of
 from steelyard.report.text_tables import TextTable, safe_cell
 from steelyard.views.view import NO_SOURCES, StageRun, View, view_of
@@ -36,14 +36,18 @@ def result_sentences(run: Run[Any], folder: Path, language: str = "en") -> Itera
 def result_tables(run: Run[Any], folder: Path, language: str = "en", *, name: str = "") -> Iterator[TextTable]:
     """Yield the tables that the report shows of a finished run, with an interval in the cell of its value.
 
-    The last table of a panel has its note; that of a figure describes the figure.
+    The last table of a panel has its note; that of a figure describes the figure. A run without a table in its view,
+    or without a view, has one of its counts.
 
     ``name`` tells the labels of several runs apart; by default it is that of the folder.
     """
-    if (view := view_of(run.stage)) is None:
-        return
     strings, label = page_strings(), text_key(name or folder.name) or run.stage
-    for number, panel in enumerate(view.panels(_stage_run(view, run, folder), NO_SOURCES), start=1):
+    view = view_of(run.stage)
+    panels = () if view is None else tuple(view.panels(_stage_run(view, run, folder), NO_SOURCES))
+    if not any(panel.tables for panel in panels):
+        title = f"{name or folder.name} \N{MIDDLE DOT} {run.stage}"
+        panels = (Panel(title, None, record_tables(run, has_view=view is not None)),)
+    for number, panel in enumerate(panels, start=1):
         note = strings.table[panel.note][language] if panel.note and panel.figure is None else ""
         for grouped in panel.tables:
             title = strings.translate(panel.title, language)

@@ -7,7 +7,7 @@ import msgspec
 
 from steelyard.core.remedies import Command, Remedy
 from steelyard.core.types import Run
-from steelyard.evaluation.tables import Panel, Sentence, count, decimal, percent, word
+from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, count, decimal, isolate, percent, table, word
 from steelyard.ranking.pairs import TIES
 from steelyard.report.page import COMMA, Section
 from steelyard.report.sources import curve_of
@@ -22,8 +22,33 @@ def _contents(runs: Sequence[StageRun[TrainingSummary]], sources: PageSources) -
     loss, held_out = loss_figure(curves), held_out_figure(curves)
     panels = [Panel(word("loss"), loss, (), "note_loss")] if loss else []
     panels += [Panel(word("held_out_accuracy"), held_out, (), "note_held_out")] if held_out else []
+    panels.append(_numbers_panel(runs))
     sentences = tuple(sentence for run in runs for sentence in _sentences(run))
     return StageContents((Section("training", tuple(run.evidence for run in runs), tuple(panels), sentences),))
+
+
+def _panels(run: StageRun[TrainingSummary], sources: PageSources) -> Iterator[Panel]:
+    """Yield the numbers of one training, for tables outside the page."""
+    yield _numbers_panel([run])
+
+
+def _numbers_panel(runs: Sequence[StageRun[TrainingSummary]]) -> Panel:
+    """Return a table with a row for each training. Ratings and held-out accuracy have columns where a run has them."""
+    has_ratings = any(run.summary.num_ratings for run in runs)
+    has_held_out = any(run.summary.held_out is not None for run in runs)
+    rows: list[list[str]] = []
+    for run in runs:
+        training, held_out = run.summary, run.summary.held_out
+        row = [isolate(run.name), count(training.num_steps), count(training.num_prompts), count(training.num_pairs)]
+        row += [count(training.num_ratings)] if has_ratings else []
+        row.append(decimal(training.final_loss))
+        if has_held_out:
+            row += [DASH, DASH] if held_out is None else [percent(held_out.accuracy), count(held_out.num_pairs)]
+        rows.append(row)
+    columns = ["loss_run", "training_steps", "training_prompts", "training_pairs"]
+    columns += ["training_ratings"] if has_ratings else []
+    columns += ["training_loss", *(("held_out_accuracy", "training_held_out_pairs") if has_held_out else ())]
+    return Panel(word("training_numbers"), None, (Grouped("", table(columns, rows)),))
 
 
 def _sentences(run: StageRun[TrainingSummary]) -> tuple[Sentence, ...]:
@@ -130,6 +155,6 @@ def _evaluation(run: Run[TrainingSummary], out: Path) -> NextStep:
 
 
 VIEW = View(
-    150, "train", TrainingSummary, "training", _sentences,
+    150, "train", TrainingSummary, "training", _sentences, _panels,
     headline=HeadlineRule(_Trained, _trained), contents=_contents, next_step=_evaluation,
 )  # fmt: skip
