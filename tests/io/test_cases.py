@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.errors import FileError, Place, RecordError
+from steelyard.core.errors import FileError, KindError, Place, RecordError
 from steelyard.core.types import Case, Pair
+from steelyard.evaluation.recognition import known_cases
 from steelyard.io.cases import decode_case, encode_case, line_end, read_cases, split_line, write_cases
 from steelyard.stages.convert import convert
 from strategies import case, cases, texts
@@ -160,3 +161,11 @@ def test_the_remedy_for_raw_prompts_makes_a_case_file_of_them(tmp_path, monkeypa
         list(read_cases(Path(name)))
     convert(Path(name), Path("cases.jsonl"))
     assert len(list(read_cases(Path("cases.jsonl")))) == 1
+
+
+@pytest.mark.parametrize("reader", [read_cases, known_cases])
+def test_the_remedy_for_foreign_rows_in_cases_jsonl_writes_another_file(tmp_path, monkeypatch, reader):
+    monkeypatch.chdir(tmp_path)
+    Path("cases.jsonl").write_text('{"unknown": "Why?"}\n', encoding="utf-8")
+    with pytest.raises((KindError, RecordError), match=r"steelyard convert cases\.jsonl converted\.jsonl"):
+        list(reader(Path("cases.jsonl")))

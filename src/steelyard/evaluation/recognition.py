@@ -12,6 +12,7 @@ from steelyard.core.protocols import Format, Row, WrittenFormat
 from steelyard.core.remedies import KIND, NAME, Advice, Command, Remedy, joined
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.column_names import ColumnGuess, may_hold_prompt
+from steelyard.io.cases import command_for_case_file
 from steelyard.io.rows import UTF8, TextForm, read_rows
 from steelyard.prompts.taxonomy import read_data
 
@@ -150,7 +151,7 @@ def known_cases(path: Path) -> Iterator[Case]:
     try:
         kind = recognise(path)
     except KindError as error:
-        do = Advice("make a case file of it, and name that: ", Command("convert", (str(path), "cases.jsonl")))
+        do = Advice("make a case file of it, and name that: ", command_for_case_file(path))
         raise KindError(error.problem, where=error.where, allowed=error.allowed, do=do) from error
     reader: Format = build("formats", kind, table_columns([path], {}) if kind == TABLE_KIND else {})
     return reader.read(read_rows(path), Counter())

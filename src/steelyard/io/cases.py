@@ -231,7 +231,13 @@ def _translated(message: str, line: bytes, place: Place) -> RecordError:
 
 
 def _conversion(place: Place) -> str:
-    return Advice("make a case file of it: ", Command("convert", (str(place.file), "cases.jsonl")))
+    return Advice("make a case file of it: ", command_for_case_file(Path(str(place.file))))
+
+
+def command_for_case_file(path: Path) -> Command:
+    """Return the command that converts a file to a case file of another name beside the user's files."""
+    made = "cases.jsonl" if path.name != "cases.jsonl" else "converted.jsonl"
+    return Command("convert", (str(path), made))
 
 
 def _is_foreign_row(line: bytes) -> bool:
