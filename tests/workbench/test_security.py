@@ -333,7 +333,8 @@ def test_texts_of_people_are_text_on_every_page(visit):
     ("referer", "link"),
     [
         ("http://testserver/manage?x=1", "/manage?x=1"),
-        ("http://testserver//elsewhere.example", "/elsewhere.example"),
+        ("http://testserver//manage", "/manage"),
+        ("http://testserver//elsewhere.example", None),
         ("http://elsewhere.example/manage", None),
         ("http://[", None),
         ("http://testserver/nothing", None),
@@ -343,3 +344,18 @@ def test_an_error_leads_back_to_the_page_before_and_nowhere_else(visit, referer,
     page = visit.browser("administrator").get("/nothing", headers={"referer": referer}).text
     links = [target for target in re.findall(r'<p><a href="([^"]+)"', page) if target != "/"]
     assert links == ([] if link is None else [link])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "referer"),
+    [
+        ("GET", "/manage/projects/1/import", None),
+        ("POST", "/manage/projects/1/import", "http://testserver/manage/projects/1/import"),
+        ("POST", "/manage/projects/1/settings", "http://testserver/manage/projects/1/import"),
+    ],
+)
+def test_an_error_at_the_address_of_a_form_leads_back_to_the_page_with_the_form(visit, method, path, referer):
+    headers = {"referer": referer} if referer else {}
+    page = visit.browser("administrator").request(method, path, headers=headers)
+    assert page.status_code >= 400, "the request was carried out"
+    assert '<a href="/manage/projects/1">Back to the page before</a>' in page.text, page.text

@@ -54,19 +54,21 @@ def _on_http_error(request: Request, error: HTTPException) -> Response:
     is_unreadable = error.status_code == 400
     is_too_large = is_unreadable and any(words in error.detail for words in _FORM_LIMITS)
     headers = dict(error.headers or {})
-    if error.status_code == 405 and (methods := _methods(request)):
+    if error.status_code == 405 and (methods := _methods(request, request.url.path)):
         headers["Allow"] = ", ".join(methods)
     if is_unreadable and not is_too_large:
         return _problem(request, 400, error.detail, headers, sentence=lambda words: words["refused unreadable"])
     return _problem(request, 413 if is_too_large else error.status_code, error.detail, headers)
 
 
-def _methods(request: Request) -> list[str]:
+def _methods(request: Request, path: str) -> list[str]:
     """Return the methods that any route takes at an address: the router names those of the first one."""
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
 
     def is_taken(method: str) -> bool:
-        return any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+        return any(
+            route.matches({**request.scope, "path": path, "method": method})[0] is Match.FULL for route in routes
+        )
 
     return [method for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE") if is_taken(method)]
 
@@ -177,15 +179,26 @@ def _answer(
 
 
 def _page_before(request: Request) -> str | None:
-    """Return the address of the workbench's page that the request came from; null where it is not another one."""
+    """Return the address of the workbench's page that the request came from; null where it is not another one.
+
+    The result of a form stands at an address that takes only forms: the page with the form, up to two levels above,
+    replaces it. It also replaces such an address that is opened as a page, as a browser does that restores its tabs.
+    """
     try:
         before = urlsplit(request.headers.get("referer", ""))
     except ValueError:
         return None
-    if before.netloc != request.headers.get("host") or before.path == request.url.path:
+    is_own = before.netloc == request.headers.get("host")
+    if not is_own and request.method != "GET":
         return None
     # Two slashes at the beginning would lead to another host.
-    return "/" + before.path.lstrip("/") + (f"?{before.query}" if before.query else "")
+    path = "/" + (before.path if is_own else request.url.path).lstrip("/")
+    if is_own and path != request.url.path and "GET" in _methods(request, path):
+        return path + (f"?{before.query}" if before.query else "")
+    above = path.rpartition("/")[0]
+    candidates = [each for each in (path, above, above.rpartition("/")[0]) if each]
+    nearest = next((each for each in candidates if "GET" in _methods(request, each)), None)
+    return None if nearest == request.url.path else nearest
 
 
 HANDLERS: Mapping[type[Exception], Callable[..., Response]] = {

@@ -363,7 +363,7 @@ def _check_storable(case: Case) -> None:
             raise RefusedError(
                 f"prompt {prompt.id[:50]!r} has {'an id' if what == 'prompt' else f'a {what}'} {length}",
                 words="long name",
-                values={"prompt": prompt.id[:50], "limit": f"{_LONGEST[what]}"},
+                values={"prompt": prompt.id[:50].replace("\0", "\N{SYMBOL FOR NULL}"), "limit": f"{_LONGEST[what]}"},
                 where="cases",
                 allowed=f"at most {_LONGEST[what]} characters, without NUL",
                 do="give it a shorter name",
