@@ -305,9 +305,12 @@ def test_more_failures_in_a_batch_than_allowed_are_all_asked_again(tmp_path):
 
 def test_the_same_run_is_advised_only_where_it_sends_a_request_again(tmp_path):
     cases = write(tmp_path, [item(number) for number in range(5)])
-    with chatting(
-        lambda question: "I cannot help with that." if number_in(question) != 1 else as_asked(question)
-    ) as one, pytest.raises(ModelError) as refused:
+    with (
+        chatting(
+            lambda question: "I cannot help with that." if number_in(question) != 1 else as_asked(question)
+        ) as one,
+        pytest.raises(ModelError) as refused,
+    ):
         translate(cases, tmp_path / "out", Config(to=("ru",), chat={"base_url": one.url, "model": "m"}))
     assert "run the same again" not in str(refused.value.do)
     assert "allow_failed=" in str(refused.value.do)
