@@ -59,7 +59,7 @@ TOO_LONG = "too_long"
 SERVER_LIMIT = "the server's own limit or context"
 """The last words of the detail of a reply that was cut off before its own limit."""
 MODEL_LIMIT = "; the model has "
-"""What stands before the limit in the detail of a request that is over the context of a model on this machine."""
+"""Text before the limit in the detail of a request that is over the context of a model on this machine."""
 
 
 class Reply(Record, frozen=True, kw_only=True):

@@ -32,8 +32,8 @@ _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 class RelabelledPairs(NamedTuple):
     """Pairs that better judges looked at, shape (pair,): the position of the case, and of two responses in it.
 
-    ``better`` is the better one where ``is_decided``. ``num_prompts``: the prompts that they looked at, of which
-    ``num_equal`` have the rankings, pairs and judgments of the bench.
+    ``better`` is the better one where ``is_decided``. ``num_prompts``: the prompts that they looked at;
+    ``num_equal`` of them have the rankings, pairs and judgments of the bench.
     """
 
     case: Integers

@@ -44,7 +44,7 @@ class RewardNetwork(nn.Module):
 
     ``tie`` is the learned parameter of a loss, such as that of ties; no reward depends on it. ``is_packable``: rows may
     share a pass with others where rewards must keep their bits. ``unread_weights``: names of weights in the folder that
-    are no part of the network, such as those of a head of another design.
+    do not belong to the network, such as those of a head of another design.
     """
 
     is_packable = True

@@ -181,7 +181,7 @@ def _answer(
 def _page_before(request: Request) -> str | None:
     """Return the address of the workbench's page that the request came from; null where it is not another one.
 
-    The result of a form stands at an address that takes only forms: the page with the form, up to two levels above,
+    The result of a form has an address that takes only forms: the page with the form, up to two levels above,
     replaces it. It also replaces such an address that is opened as a page, as a browser does that restores its tabs.
     """
     try:
