@@ -91,7 +91,7 @@ class Config(BaseConfig, frozen=True):
     compare_ids: bool = True
     """Take an equal prompt id alone as a prompt that the model was trained on."""
     allow_other_languages: bool = False
-    """Let a model judge languages that it was not trained on."""
+    """Judge languages that the model was not trained on."""
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind."""
     seed: int = 0

@@ -95,7 +95,7 @@ VERB = Verb(
         SettingOption("min_margin"),
         SettingOption("keep_ties"),
         Option("calibration_cases", "Held-out cases judged by people, for the margin."),
-        Option("calibration_scores", "The supervisor's scores of those cases, beside its scores."),
+        Option("calibration_scores", "The supervisor's scores of those cases."),
         SettingOption("min_precision"),
         SettingOption("confidence"),
         Option("train_cases", "The supervisor's training cases: it judges none."),
