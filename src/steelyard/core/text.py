@@ -122,6 +122,16 @@ def normal_form(text: str) -> str:
     return unicodedata.normalize("NFC", _outline("".join(parts)))
 
 
+def opening(text: str) -> str:
+    """Return the first letters of a text in normal form: two texts that begin with others are not the same.
+
+    Empty for a text that is too short to tell. Characters at the end of a slice may be halves of what the text has
+    there, so they are left out.
+    """
+    letters = _letters(text[:_END])
+    return letters[:_DECISIVE] if len(letters) >= 2 * _DECISIVE else ""
+
+
 def is_same_text(first: str, second: str) -> bool:
     """Return whether two texts have one normal form; most differ in their first or last words, which takes less time.
 

@@ -1,17 +1,17 @@
 """Checks of the input before a number: pairs, ties, repeated prompts, pictures, languages, and reversed scores."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import compress
-from typing import Literal, NamedTuple
+from itertools import starmap
+from typing import Literal
 
 import numpy as np
 
 from steelyard.core.iteration import batched
 from steelyard.core.languages import language_key
-from steelyard.core.numerics import Booleans
-from steelyard.core.text import common_spellings, is_blank, is_same_text, prompt_text, response_text
+from steelyard.core.numerics import Booleans, Integers
+from steelyard.core.text import common_spellings, is_blank, is_same_text, opening, prompt_text, response_text
 from steelyard.core.types import Case, InputFinding
 from steelyard.curation.conversion import has_picture
 from steelyard.ranking.pairs import IndexedPair, ties_of
@@ -22,58 +22,64 @@ _MOST_EXAMPLES = 3
 _CASES_A_BATCH = 1024
 _CHANCE = 0.5
 _FAR = 1.5
+_NO_PAIRS: Integers = np.empty((3, 0), np.int64)
 
 
-class CasePair(NamedTuple):
-    """A pair of one of several cases: the position of the case, and those of both responses within it."""
-
-    case: int
-    better: int
-    worse: int
+def pair_table(pairs: Iterable[Iterable[IndexedPair]]) -> Integers:
+    """Return the pairs of each of several cases: the case, and the better and the worse response; shape (3, pair)."""
+    rows = [(case, *pair[:2]) for case, of_case in enumerate(pairs) for pair in of_case]
+    return np.array(rows, np.int64).reshape(-1, 3).T
 
 
-def are_unwinnable(cases: Sequence[Case], pairs: Sequence[CasePair]) -> Booleans:
-    """Return whether no model can win each pair, as its texts are equal or both empty; shape (pair,)."""
-    texts = ([response_text(cases[pair.case].responses[place]) for place in pair[1:]] for pair in pairs)
-    return np.fromiter((is_same_text(*both) for both in texts), np.bool_, len(pairs))
+def are_unwinnable(cases: Sequence[Case], pairs: Integers) -> Booleans:
+    """Return whether no model can win each pair of a `pair_table`, as its texts are equal or both empty; (pair,)."""
+    texts = [list(map(response_text, case.responses)) for case in cases]
+    openings = [list(map(opening, of_case)) for of_case in texts]
+
+    def is_unwinnable(case: int, better: int, worse: int) -> bool:
+        begins = openings[case][better], openings[case][worse]
+        return (begins[0] == begins[1] or "" in begins) and is_same_text(texts[case][better], texts[case][worse])
+
+    return np.fromiter(starmap(is_unwinnable, pairs.T.tolist()), np.bool_, pairs.shape[1])
 
 
 class InputChecks:
     """Counts of the properties of cases that a reader of numbers on them should know; the counts of batches add up.
 
-    ``pairs`` can be won, ``unwinnable`` ones cannot; ``names`` are the `prompt_names` of the cases.
+    ``pairs`` can be won, ``unwinnable`` ones cannot, both as a `pair_table`; ``names`` are the `prompt_names` of
+    the cases.
     """
 
     def __init__(
         self,
         cases: Sequence[Case] = (),
-        pairs: Collection[CasePair] = (),
-        unwinnable: Collection[CasePair] = (),
+        pairs: Integers = _NO_PAIRS,
+        unwinnable: Integers = _NO_PAIRS,
         names: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        self.num_cases, self.num_pairs = len(cases), len(pairs) + len(unwinnable)
+        self.num_cases, self.num_pairs = len(cases), pairs.shape[1] + unwinnable.shape[1]
         self._without_language = [case.prompt.id for case in cases if not case.prompt.language]
         self._languages = Counter(case.prompt.language for case in cases if case.prompt.language)
         self._prompts = [_digest(case, names_of) for case, names_of in zip(cases, names, strict=True)]
-        better = dict.fromkeys(pair[:2] for pair in pairs)
-        ordered: dict[int, list[IndexedPair]] = defaultdict(list)
-        for pair in (*pairs, *unwinnable):
-            ordered[pair.case].append(IndexedPair(pair.better, pair.worse))
+        ordered: dict[int, list[IndexedPair]] = {number: [] for number, case in enumerate(cases) if case.judgments}
+        if ordered:
+            for case, better, worse in np.concatenate([pairs, unwinnable], axis=1).T.tolist():
+                if case in ordered:
+                    ordered[case].append(IndexedPair(better, worse))
         self._named = {
-            "unwinnable_pairs": [cases[pair.case].prompt.id for pair in unwinnable],
+            "unwinnable_pairs": [cases[case].prompt.id for case in unwinnable[0].tolist()],
             "hollow_answers": [
-                cases[case].prompt.id for case, place in better if is_blank(response_text(cases[case].responses[place]))
+                cases[case].prompt.id
+                for case, better in dict.fromkeys(zip(*pairs[:2].tolist(), strict=True))
+                if is_blank(response_text(cases[case].responses[better]))
             ],
             "unread_ties": [
-                case.prompt.id
-                for number, case in enumerate(cases)
-                if case.judgments
-                for _ in ties_of(case, ordered.get(number, ()))
+                cases[case].prompt.id for case, of_case in ordered.items() for _ in ties_of(cases[case], of_case)
             ],
             "pictures": [
                 case.prompt.id
                 for case in cases
-                if any(map(has_picture, ({"prompt": prompt_text(case)}, case.meta, case.prompt.meta or {})))
+                if any(map(has_picture, filter(None, ({"prompt": prompt_text(case)}, case.meta, case.prompt.meta))))
             ],
         }
 
@@ -133,10 +139,10 @@ def check_cases(
     """Check the cases of a verb that uses all their ``pairs``."""
     checks = InputChecks()
     for batch in batched(cases, _CASES_A_BATCH):
-        every = [CasePair(number, *pair[:2]) for number, case in enumerate(batch) for pair in pairs(case)]
+        every = pair_table(map(pairs, batch))
         is_unwinnable = are_unwinnable(batch, every)
-        winnable, unwinnable = list(compress(every, ~is_unwinnable)), list(compress(every, is_unwinnable))
-        checks.join(InputChecks(batch, winnable, unwinnable, list(map(prompt_names, batch))))
+        names = list(map(prompt_names, batch))
+        checks.join(InputChecks(batch, every[:, ~is_unwinnable], every[:, is_unwinnable], names))
     return checks.findings("used", needs_language=needs_language, reads_ties=reads_ties)
 
 

@@ -11,7 +11,14 @@ import numpy as np
 from steelyard.core.numerics import Floats
 from steelyard.curation.input_checks import InputChecks
 from steelyard.evaluation.bench_pairs import lay_out_pairs
-from steelyard.evaluation.columns import BenchColumns, ScoreColumns, case_pairs, join_bench, join_scores, score_columns
+from steelyard.evaluation.columns import (
+    BenchColumns,
+    ScoreColumns,
+    join_bench,
+    join_scores,
+    score_columns,
+    within_cases,
+)
 from steelyard.evaluation.evaluated_bench import Evaluation, HeadlineColumns, headline_columns, refuse_unscored
 from steelyard.evaluation.items import add_units, item_rows
 from steelyard.evaluation.pair_verdicts import Judged
@@ -56,12 +63,17 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
         matched_ratio=source.config.matched_ratio,
     )
     baselines = {name: _scores_of(model, cases, name) for name, model in source.baselines.items()}
-    unwinnable = case_pairs(columns.unwinnable, columns.start)
-    counted = dict.fromkeys(case_pairs(np.stack([columns.prompt, columns.better, columns.worse]), columns.start))
-    winnable = [pair for pair in counted if pair not in set(unwinnable)] if unwinnable else counted
+    num_responses = len(columns.tier)
+    keys, lost = (
+        side[0] * num_responses + side[1] for side in ([columns.better, columns.worse], columns.unwinnable[1:])
+    )
+    once = np.unique(keys, return_index=True)[1]
+    winnable = np.sort(once[~np.isin(keys[once], lost)])
+    counted = np.stack([columns.prompt, columns.better, columns.worse])[:, winnable]
+    pairs, unwinnable = (within_cases(side, columns.start) for side in (counted, columns.unwinnable))
     return BatchResult(
         columns, score_columns(lines), headline, baselines, HashCoverage(lines),
-        InputChecks(cases, winnable, unwinnable, columns.names), _encoded(lines), _encoded(rows),
+        InputChecks(cases, pairs, unwinnable, columns.names), _encoded(lines), _encoded(rows),
     )  # fmt: skip
 
 

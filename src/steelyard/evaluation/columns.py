@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Prompt, Response, Scores
-from steelyard.curation.input_checks import CasePair, are_unwinnable
+from steelyard.curation.input_checks import are_unwinnable
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.groups import Cell, cell_of, common_cells, prompt_names
 from steelyard.statistics.pair_counts import ExactRule
@@ -124,7 +124,7 @@ def bench_columns(
         pairs = pairs[:, ~np.isin(pairs[0], listed)]
         pairs = np.concatenate([pairs, *chosen], axis=1)
         pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
-    is_unwinnable = are_unwinnable(cases, case_pairs(pairs, start))
+    is_unwinnable = are_unwinnable(cases, within_cases(pairs, start))
     unwinnable, tier = pairs[:, is_unwinnable], tiers[0]
     if not counts_unwinnable:
         pairs = pairs[:, ~is_unwinnable]
@@ -154,10 +154,9 @@ def bench_columns(
     )
 
 
-def case_pairs(pairs: Integers, start: Integers) -> list[CasePair]:
+def within_cases(pairs: Integers, start: Integers) -> Integers:
     """Return pairs of responses of the whole bench, shape (3, pair), by their positions within each case."""
-    first = start[pairs[0]]
-    return [CasePair(*pair) for pair in np.stack([pairs[0], pairs[1] - first, pairs[2] - first], axis=1).tolist()]
+    return np.stack([pairs[0], *(pairs[1:] - start[pairs[0]])])
 
 
 def score_columns(lines: Iterable[Scores]) -> ScoreColumns:

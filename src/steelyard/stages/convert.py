@@ -16,7 +16,7 @@ from steelyard.core.errors import ConfigError, KindError, OutputError
 from steelyard.core.remedies import KIND, Advice, Remedy
 from steelyard.core.types import Case, Counts, JsonObject, Run
 from steelyard.curation.conversion import Conversion, ConversionSummary, ConversionTally, with_defaults, with_evidence
-from steelyard.curation.input_checks import CasePair, are_unwinnable
+from steelyard.curation.input_checks import are_unwinnable, pair_table
 from steelyard.evaluation.recognition import OWN_KIND, WRITTEN_KINDS, format_of, written_format
 from steelyard.io.cases import CASE_SUFFIXES, write_cases
 from steelyard.io.conversion_record import conversion_summary, convert_once, datasets_of
@@ -255,7 +255,5 @@ def _counted(cases: Iterator[Case], taken: Counter[str], name: str) -> Iterator[
 def _count_equal_texts(cases: Iterator[Case], warnings: Counter[str]) -> Iterator[Case]:
     """Yield the cases; pairs that no model can win are counted, since trainers read them without a word."""
     for case in cases:
-        warnings["pairs of equal texts"] += int(
-            are_unwinnable([case], [CasePair(0, *pair[:2]) for pair in pairs_of(case)]).sum()
-        )
+        warnings["pairs of equal texts"] += int(are_unwinnable([case], pair_table([pairs_of(case)])).sum())
         yield case

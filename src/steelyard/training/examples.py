@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import compress, islice
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from steelyard.core.iteration import batched
 from steelyard.core.remedies import FILE, Advice, Command, Remedy, joined
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength, Response
-from steelyard.curation.input_checks import CasePair, are_unwinnable
+from steelyard.curation.input_checks import are_unwinnable, pair_table
 from steelyard.networks.conversation import Encoded, Rendering, encode_all, render
 from steelyard.networks.ratings import IndexedRating, pairs_by_ratings, targets_of
 from steelyard.networks.settings import TargetScale
@@ -301,7 +301,9 @@ def _usable(
         noted["pairs lost with them"] += len(evidence.pairs) - len(within.pairs)
         evidence = within
     if choice.is_held_out:
-        winnable = evidence.where(lambda pair: not are_unwinnable([case], [CasePair(0, *pair[:2])])[0])
+        every = (*evidence.pairs, *evidence.ties)
+        equal = set(compress(every, are_unwinnable([case], pair_table([every]))))
+        winnable = evidence.where(lambda pair: pair not in equal)
         noted[EQUAL_TEXTS] += len(evidence.pairs) - len(winnable.pairs)
         evidence = winnable
     # Answers of equal tokens have equal rewards: no training can order them.
