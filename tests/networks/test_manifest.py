@@ -36,6 +36,16 @@ def test_a_broken_or_edited_manifest_is_refused(tmp_path):
         read_manifest(tmp_path)
 
 
+def test_a_number_type_that_no_model_is_loaded_in_is_refused_by_its_manifest(tmp_path):
+    write_manifest(tmp_path, MANIFEST)
+    path = tmp_path / "steelyard.json"
+    for number_type in ("float8", "nn", "", 3):
+        record = json.loads(path.read_text(encoding="utf-8")) | {"dtype": number_type}
+        path.write_text(json.dumps(record), encoding="utf-8")
+        with pytest.raises(FileError, match=r"not a manifest.*dtype"):
+            read_manifest(tmp_path)
+
+
 def test_the_protocol_names_what_decides_a_score():
     protocol = protocol_of(RENDERING, dtype="float32", model="m")
     assert protocol["template_hash"] == RENDERING.template_hash

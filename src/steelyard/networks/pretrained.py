@@ -161,7 +161,7 @@ def hub_folder(name: str, *, only: list[str] | None = None) -> Path:
     except errors.RepositoryNotFoundError as error:
         problem = "no such local folder, and no such model on the hub, or it is private"
         raise ModelError(problem, where=name, do="check the spelling; for a private one: hf auth login") from error
-    except (OSError, ValueError, errors.HfHubHTTPError) as error:
+    except (OSError, ValueError) as error:  # a refusal of the hub is an OSError
         why = str(error).splitlines()[0] if can_ask else f"{constants.ENDPOINT} does not answer"
         problem = f"no such local folder, and it cannot be downloaded from the hub ({why})"
         raise ModelError(problem, where=name, do="check the path; or download the model and name its folder") from error

@@ -175,8 +175,8 @@ def marks_of(tokenizer: Any, template: str) -> Marks:
     sources = [template, *_probed(tokenizer, template)]
     names |= {name for name in added if name.strip() and any(name in source for source in sources)}
     ids = added | {name: tokenizer.convert_tokens_to_ids(name) for name in tokenizer.all_special_tokens}
-    marks = {name: ids[name] for name in names if name}
-    longest_first = sorted(marks, key=len, reverse=True)
+    marks: dict[str, int] = {name: ids[name] for name in names if name}
+    longest_first: list[str] = sorted(marks, key=len, reverse=True)
     return Marks(
         ids=marks,
         pattern=re.compile("|".join(map(re.escape, longest_first))) if marks else None,

@@ -9,7 +9,7 @@ import torch
 
 from steelyard.core.protocols import SelfTest
 from steelyard.core.remedies import FILE, Advice, Command, Remedy
-from steelyard.core.types import Case, Response
+from steelyard.core.types import Case, JsonObject, Response
 from steelyard.networks.answer_tokens import PROBE_ANSWERS, num_shared
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.reward_network import Side
@@ -65,7 +65,7 @@ def last_token(tokenizer: Any, rows: Sequence[ReadRow], end: Sequence[int]) -> S
     """
     name = "last_token"
     read = sorted({row.ids[row.place] for row in rows})
-    figures = {"read": [_shown(tokenizer, token) for token in read[:8]], "num_different": len(read)}
+    figures: JsonObject = {"read": [_shown(tokenizer, token) for token in read[:8]], "num_different": len(read)}
     if not end:
         remark = "the template writes nothing after an answer, so that the answer's last token is read"
         return SelfTest(name=name, state="passed", figures=figures, remark=remark)

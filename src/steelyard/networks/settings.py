@@ -177,7 +177,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     format: int = 1
     rendering: Rendering
     template_hash: str
-    dtype: str
+    dtype: Precision
     pooling: str = "last attended token"
     head_dtype: str = "float32"
     base_model: str

@@ -174,13 +174,14 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.filters = {name: _priced(name, function) for name, function in self.filters.items()} | _INNER
         self.filters["join"] = _join
         self.tests = {name: _priced(name, function) for name, function in self.tests.items()}
-        self.globals |= {
+        functions: dict[str, Any] = {
             "dict": _make_dict,
             "namespace": _Namespace,
             "raise_exception": _raise,
             "range": _range,
             "strftime_now": today.strftime,
         }
+        self.globals.update(functions)
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - Jinja's signature
         """Call a function of the template, at its cost."""

@@ -116,6 +116,7 @@ def train(
                         write_trained_on(result.path(TRAINED_ON_FILE), read_cases(cases), base=Path(model))
             if push_to_hub is not None and world.is_first:
                 publish_model(out, push_to_hub)
-            run = world.broadcast(read_run(out, Run[TrainingSummary]) if world.is_first else None)
+            stored = read_run(out, Run[TrainingSummary]) if world.is_first else None
+            run = world.broadcast(stored)
     assert run is not None, "the first process has it"
     return run

@@ -70,7 +70,8 @@ def _measure(
     reference = measure_reference(
         scorer, inputs.reference, rewards=scored, ratings=inputs.evidence.ratings, is_standardised=is_standardised
     )
-    return measured and measured.accuracy, reference, rounding_of(scorer, inputs.reference)
+    accuracy = None if measured is None else measured.accuracy
+    return accuracy, reference, rounding_of(scorer, inputs.reference)
 
 
 def _counts(inputs: TrainingInputs) -> Counts:

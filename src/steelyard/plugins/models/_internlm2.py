@@ -108,4 +108,5 @@ def _split(fused: Tensor, settings: JsonObject) -> tuple[Tensor, Tensor, Tensor]
     size = width // settings["num_attention_heads"]
     by_group = fused.view(groups, -1, size, width)
     parts = (by_group[:, :-2], by_group[:, -2], by_group[:, -1])
-    return tuple(part.reshape(-1, width).contiguous() for part in parts)  # pyright: ignore[reportReturnType]
+    queries, keys, values = (part.reshape(-1, width).contiguous() for part in parts)
+    return queries, keys, values

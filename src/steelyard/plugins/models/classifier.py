@@ -17,6 +17,7 @@ from steelyard.io.run_folder import STARTED_FILE
 
 if TYPE_CHECKING:
     from steelyard.networks.conversation import Rendering
+    from steelyard.networks.pretrained import Precision
     from steelyard.networks.settings import Manifest
 
 _TRAINED_SETTINGS = ("strip", "max_length", "over_length")
@@ -68,7 +69,7 @@ class Classifier:
         self.ratings = None if manifest is None else manifest.ratings
         self.tokenizer = load_tokenizer(config.path)
         self.rendering = _rendering(config, manifest, self.tokenizer)
-        self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
+        self.dtype: Precision = config.dtype or (manifest.dtype if manifest else "float32")
         self.differing = {} if manifest is None else _differing(self.rendering, self.dtype, manifest)
         if self.differing:
             parts = [f"{name} {values['trained']}, now {values['used']}" for name, values in self.differing.items()]
@@ -76,7 +77,7 @@ class Classifier:
                 f"{Path(config.path).name} was trained with another protocol: {'; '.join(parts)}. "
                 "The run records it; such scores are not those of the model's own protocol"
             )
-        network, is_trained = load_network(config.path, dtype=self.dtype)  # pyright: ignore[reportArgumentType]
+        network, is_trained = load_network(config.path, dtype=self.dtype)
         if not is_trained:
             names = ", ".join(network.unread_weights[:3])
             training = Command("train", (Placeholder("CASES"),), (Remedy("model", config.path),))
