@@ -94,9 +94,9 @@ def count_two_answers(
     same, judged = count_agreement(responses, answers, kind)
     counts: dict[str, float] = dict(zip(RATIO, (1, same, judged, same**2, same * judged, judged**2), strict=True))
     for pair in combinations(responses, 2):
-        labels = [_LABELS.get(outcome_of(answer, *pair) or "") for answer in answers]
-        if None not in labels:
-            cell = CELLS[labels[0] * NUM_LABELS + labels[1]]  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
+        first, second = (_LABELS.get(outcome_of(answer, *pair) or "") for answer in answers)
+        if first is not None and second is not None:
+            cell = CELLS[first * NUM_LABELS + second]
             counts[cell] = counts.get(cell, 0) + 1
     tau = _tau(responses, answers)
     if not isnan(tau):

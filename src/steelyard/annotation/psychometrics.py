@@ -87,7 +87,7 @@ def fit_raters(
     views = RaterUtilities(shared, Raters(values[0], values[1], rater_item_variance), num_items, width)
     while step < _MOST_STEPS and moved > _CLOSE_RATERS:
         # Two steps for the items with each of the raters: both converge together.
-        views.converge(Raters(values[0], values[1], rater_item_variance), most_steps=2 if step else 6)
+        views.converge(Raters(values[0], values[1], rater_item_variance), most_steps=6 if step == 0 else 2)
         step += 1
         gradient, information = marginal_slopes(views, Raters(values[0], values[1], rater_item_variance))
         covariance = np.asarray(np.linalg.inv(information + precision), np.float64)

@@ -78,9 +78,10 @@ def read_turns(value: Turns, role: str, *, where: str) -> tuple[Message, ...]:
         raise ConfigError(f"{where} is {_kind_of(value)}", allowed=allowed)
     messages: list[Message] = []
     for place, turn in enumerate(value):
-        fields = {"role": role, **turn} if isinstance(turn, Mapping) else turn
-        if isinstance(fields, dict) and all(isinstance(fields.get(key), str) for key in ("role", "content")):
-            messages.append(Message(role=fields["role"], content=fields["content"]))
+        fields = {"role": role, **turn} if isinstance(turn, Mapping) else {}
+        speaker, text = fields.get("role"), fields.get("content")
+        if isinstance(speaker, str) and isinstance(text, str):
+            messages.append(Message(role=speaker, content=text))
         elif isinstance(turn, Message):
             messages.append(turn)
         else:

@@ -17,7 +17,7 @@ ConfigType = TypeVar("ConfigType", bound=msgspec.Struct)
 _UNKNOWN = re.compile(r"unknown field `(.*)`$")
 _MISSING = re.compile(r"missing required field `(.*)`$")
 _ERROR_PATH = re.compile(r"^(?P<message>.*?)(?: - at (?P<in_key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
-_PLAIN = {
+_PLAIN: dict[type[inspect.Type], str] = {
     inspect.BoolType: "true or false",
     inspect.IntType: "a whole number",
     inspect.FloatType: "a number",

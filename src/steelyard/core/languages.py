@@ -111,7 +111,8 @@ _PLACES = (
     "states kingdom canada canadian australia australian india indian mexico mexican spain france standard modern "
     "language han script"
 )
-_QUALIFIERS = dict.fromkeys(_PLACES.split()) | {
+_QUALIFIERS: dict[str, str | None] = {
+    **dict.fromkeys(_PLACES.split()),
     "simplified": "Hans", "traditional": "Hant", "简体": "Hans", "簡體": "Hans", "繁體": "Hant", "繁体": "Hant",
     "正體": "Hant", "taiwan": "Hant", "taiwanese": "Hant", "hong": "Hant", "kong": "Hant", "macau": "Hant",
     "cyrillic": "Cyrl", "romanized": "Latn", "latin": "Latn", "devanagari": "Deva", "arabic": "Arab",

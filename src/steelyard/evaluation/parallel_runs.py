@@ -123,7 +123,7 @@ def _read_set(folders: Sequence[Path], records: Sequence[Run[EvaluationSummary]]
 
 def _check_same(known: tuple[Path, ParallelItem], item: ParallelItem, folder: Path, *, is_translation: bool) -> None:
     first, other = known
-    facts = {
+    facts: dict[str, tuple[object, object]] = {
         "the category": (other.category, item.category),
         "the subset": (other.subset, item.subset),
         "the number of pairs": (other.num_pairs, item.num_pairs),

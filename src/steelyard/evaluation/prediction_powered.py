@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from steelyard.core.numerics import Booleans, Integers, ratio
 from steelyard.core.types import Record
-from steelyard.evaluation.bench_pairs import count_pairs, values_of
+from steelyard.evaluation.bench_pairs import PairValues, count_pairs, values_of
 from steelyard.evaluation.evaluated_bench import Evaluation
 from steelyard.evaluation.labelled_prompts import (
     LabelledTotals,
@@ -346,8 +346,8 @@ def prompt_tables(evaluation: Evaluation, won: Credits) -> PromptTables:
     return PromptTables(statistics, baselines, ratios, won)
 
 
-def _statistics(evaluation: Evaluation, values: NamedTuple) -> Integers:
+def _statistics(evaluation: Evaluation, values: PairValues) -> Integers:
     pairs = evaluation.bench_pairs
-    counts = count_unscored(count_pairs(pairs.columns, values), "wrong")  # pyright: ignore[reportArgumentType]
+    counts = count_unscored(count_pairs(pairs.columns, values), "wrong")
     table = statistics_table(counts, pairs.columns.included, pairs.rule)
     return table * pairs.columns.included[:, None]

@@ -255,7 +255,8 @@ class _LogLines:
 
     def __init__(self, title: str, total: float | None) -> None:
         self._title, self._total = title, total
-        self._done, self._note, self._left = 0.0, "", None
+        self._done, self._note = 0.0, ""
+        self._left: float | None = None
         self._started = self._last_line = time.monotonic()
 
     def show(self, step: BarStep) -> None:

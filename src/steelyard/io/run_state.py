@@ -80,7 +80,8 @@ class _Task:
         self._started = time.monotonic()
         self._ended: float | None = None
         self._title, self._total = title, total
-        self._done, self._note, self._left = 0.0, "", None
+        self._done, self._note = 0.0, ""
+        self._left: float | None = None
         self._figures: dict[str, float] = {}
 
     def show(self, step: BarStep) -> None:

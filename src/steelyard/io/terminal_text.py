@@ -133,15 +133,17 @@ def text_lines(text: str, width: int, *, style: Style = "plain", indent: str = "
 
 def joined_lines(parts: Sequence[str], width: int, *, style: Style = "plain", indent: str = "") -> list[Line]:
     """Join short remarks by dots in as few lines as possible; a remark that fits into a line is not broken."""
-    lines, current = [], ""
+    lines: list[str] = []
+    current = ""
     for part in map(visible_line, filter(None, parts)):
         longer = f"{current} · {part}" if current else part
         if current and len(folded(longer, width - len(indent))) > 1:
             lines.append(current)
             longer = part
         current = longer
-    texts = filter(None, [*lines, current])
-    return [line for text in texts for line in text_lines(text, width, style=style, indent=indent)]
+    if current:
+        lines.append(current)
+    return [line for text in lines for line in text_lines(text, width, style=style, indent=indent)]
 
 
 def hanging(first: Iterable[Span], text: str, width: int, *, style: Style = "plain") -> list[Line]:

@@ -68,7 +68,7 @@ _BOXED = re.compile(
 )
 _ENDS_OF_LINE = " \t$\u2192\u21d2\u2705\u2714\ufe0f\u2b50\U0001f449"
 """Signs around a verdict: those of a formula, arrows, check marks."""
-_OTHER_LETTERS = dict(zip("\u0623\u0628\u062c\u062f\u05d0\u05d1\u05d2\u05d3", "ABCDABCD", strict=True))
+_OTHER_LETTERS: dict[str, str] = dict(zip("\u0623\u0628\u062c\u062f\u05d0\u05d1\u05d2\u05d3", "ABCDABCD", strict=True))
 """The first four letters of Arabic, in the order of its numerals, and of Hebrew: names of the answers A to D."""
 _GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])")
 _TIERS = re.compile("[>=]")

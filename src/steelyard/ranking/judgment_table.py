@@ -168,7 +168,9 @@ def check_admits(only: Only, cases: Iterable[Case], *, where: str) -> None:
         for judgment in case.judgments:
             values = {"kind": judgment.kind, "judge": judgment.judge, "batch": judgment.batch, "evidence": "aligned"}
             for key, names in present.items():
-                names.update({values[key]} - {None})
+                name = values[key]
+                if name is not None:
+                    names.add(name)
     if required:
         raise EvidenceError(
             "only "

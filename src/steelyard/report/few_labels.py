@@ -87,11 +87,11 @@ def _sentences(name: str, powered: PPISummary) -> Iterator[Sentence]:
 def _table(powered: PPISummary) -> Table:
     has_needs = any(estimate.needed is not None for _, estimate in powered.values())
     columns = ("few_value", "few_both", "interval", "few_alone", "interval", "few_correlation", "few_effective_labels")
-    rows = [
-        (title, *_cells(estimate, form), *((count(estimate.needed and estimate.needed.more),) if has_needs else ()))
-        for title, estimate, form in _rows(powered)
-        if estimate.human_only.value is not None
-    ]
+    rows: list[tuple[str, ...]] = []
+    for title, estimate, form in _rows(powered):
+        if estimate.human_only.value is not None:
+            more = None if estimate.needed is None else estimate.needed.more
+            rows.append((title, *_cells(estimate, form), *((count(more),) if has_needs else ())))
     return table((*columns, *(("few_needed",) if has_needs else ())), rows)
 
 

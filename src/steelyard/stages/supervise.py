@@ -293,12 +293,16 @@ def _summarize(
     thresholds = {threshold.min_margin, *candidate_thresholds(survey.margins)}
     is_agree = config.policy == "agree"
     source = "people's judgments in the supervised cases" if len(survey.labelled.prompt) else None
-    certificate = threshold.calibration and ThresholdCertificate(
-        precision=config.min_precision,
-        confidence=config.confidence_level,
-        num_judgments=len(labelled.prompt),
-        num_prompts=int(labelled.prompt.max()) + 1,
-        points=threshold.calibration.points,
+    certificate = (
+        None
+        if threshold.calibration is None
+        else ThresholdCertificate(
+            precision=config.min_precision,
+            confidence=config.confidence_level,
+            num_judgments=len(labelled.prompt),
+            num_prompts=int(labelled.prompt.max()) + 1,
+            points=threshold.calibration.points,
+        )
     )
     return SupervisionSummary(
         policy=config.policy,

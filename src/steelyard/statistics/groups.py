@@ -172,8 +172,8 @@ def evidence_of_groups(units: UnitWeights, sizes: Floats, num_sources: int) -> E
     )[place]
     measured = count * (share * np.where(share < 1, 1 - share, 1)) ** 2
     most = (freedom + 1) * float((1 / number).sum() / second.sum()) / float(measured.sum())
-    events = (most * float(measured[has].sum()) for has in (successes > 0, successes < table[place]))
-    return evidence._replace(events=tuple(events))
+    succeeded, failed = (most * float(measured[has].sum()) for has in (successes > 0, successes < table[place]))
+    return evidence._replace(events=(succeeded, failed))
 
 
 def prompt_names(case: Case) -> tuple[str, ...]:

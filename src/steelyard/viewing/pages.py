@@ -21,6 +21,7 @@ from steelyard.core.types import Run
 from steelyard.evaluation.tables import Grouped, Sentence, count, word
 from steelyard.io.run_folder import STARTED_FILE, RunRequest
 from steelyard.report.page import (
+    Strings,
     code_markup,
     json_markup,
     page_strings,
@@ -116,7 +117,7 @@ class Pages:
             "version": changes.version,
             "rows": {run.id: row.render(run=shown_run(run)) for run in changes.runs},
             "gone": changes.gone,
-            "about": str(self._environment.filters["sentence"](self._about(self.runs.number))),
+            "about": str(self._strings.sentence(self._about(self.runs.number))),
         }
 
     def run(self, identifier: str, language: str) -> str:
@@ -228,10 +229,14 @@ class Pages:
         }
 
     @cached_property
-    def _environment(self) -> "Environment":
+    def _strings(self) -> Strings:
         strings = page_strings()
         strings.table.update(read_texts("view/strings.toml"))
-        return template_environment(strings)
+        return strings
+
+    @cached_property
+    def _environment(self) -> "Environment":
+        return template_environment(self._strings)
 
     @cached_property
     def _words(self) -> Any:

@@ -26,14 +26,16 @@ def ranked_headline(models: Sequence[RankedModel], bench: str) -> RunHeadline:
     return RunHeadline(count(len(models)), f"{word('view_models_best')} {best} · {bench}")
 
 
-def flat_row(record: object, prefix: str = "", *, skip: Sequence[str] = ()) -> JsonObject:
+def flat_row(
+    record: msgspec.Struct | Mapping[str, object], prefix: str = "", *, skip: Sequence[str] = ()
+) -> JsonObject:
     """Return a record as one row: an inner record's fields have its name before theirs; lists stay lists."""
     if isinstance(record, Estimate):
         name = prefix or "value"
         row = {name: record.value, f"{name}_low": record.low, f"{name}_high": record.high, f"{name}_n": record.n}
         fields = set(record.__struct_fields__) - set(Estimate.__struct_fields__)
         return row | {_joined(prefix, field): getattr(record, field) for field in sorted(fields)}
-    values = record if isinstance(record, Mapping) else msgspec.structs.asdict(record)  # pyright: ignore[reportArgumentType]
+    values = msgspec.structs.asdict(record) if isinstance(record, msgspec.Struct) else record
     row: JsonObject = {}
     for key, value in values.items():
         name = _joined(prefix, str(key))

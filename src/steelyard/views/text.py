@@ -77,7 +77,8 @@ def csv_table(table: TextTable) -> str:
 def _stage_run(view: View[Any], run: Run[Any], folder: Path) -> StageRun[Any]:
     source = FinishedRun(folder.name, folder, run)
     summary = run.summary if isinstance(run.summary, view.summary) else summary_of(source, view.summary)
-    return StageRun((view.title and view.title(summary)) or folder.name, source, summary)
+    title = "" if view.title is None else view.title(summary)
+    return StageRun(title or folder.name, source, summary)
 
 
 def _joined(table: Table) -> Iterator[Sequence[str]]:

@@ -222,9 +222,10 @@ class PairFormat(NamedTuple):
 
     def format(self) -> RowFormat:
         """Return the format of the rows."""
-        shared = (self.kind, self.keys, self._carried, self.matches, self._case, self.row_of and self._rows)
+        shared = (self.kind, self.keys, self._carried, self.matches, self._case)
         return RowFormat(
             *shared,
+            rows_of=None if self.row_of is None else self._rows,
             turn_keys=self.turn_keys,
             turn_fields=self.turn_fields,
             required=self.required,

@@ -21,8 +21,7 @@ def rating_of(response: str, value: float, scale: RatingScale, warnings: Counter
     """Return the number as a rating, unchanged; a number outside the scale is counted."""
     if scale.range is not None and not scale.range[0] <= value <= scale.range[1]:
         warnings[f"ratings outside their scale ({scale.dimension})"] += 1
-    defaults = {"rater": scale.rater, "kind": scale.kind, "dimension": scale.dimension, "range": scale.range}
-    return Rating(response=response, value=value, **(defaults | fields))
+    return Rating(response=response, value=value, **(scale._asdict() | fields))
 
 
 def take_ratings(case: Case, scale: RatingScale, dropped: Counter[str]) -> tuple[dict[str, float], Case]:

@@ -159,7 +159,7 @@ class CaseReader(NamedTuple):
 
         Its id is the name, or else made of the first row. Fields under other keys go into its ``meta``.
         """
-        values = {"meta": self.row.others(self.keys), **fields}
+        values: JsonObject = {"meta": self.row.others(self.keys), **fields}
         prompt_id = values.pop("id") if "id" in values else self.ids.take(self.row, name)
         messages = (Message(role="user", content=turns),) if isinstance(turns, str) else tuple(turns)
         return Prompt(id=prompt_id, messages=messages, **{field: value for field, value in values.items() if value})

@@ -136,7 +136,7 @@ def _question_response(question: str, names: Sequence[str]) -> str | None:
         return names[0]
     within = max((name for name in sorted(names) if name in question), key=len, default=None)
     numbered = _NUMBERED.fullmatch(question.casefold())
-    ends = [name for name in names if numbered and re.search(r"\d*$", name)[0] == numbered[1]]  # pyright: ignore[reportOptionalSubscript]
+    ends = [name for name in names if numbered and re.findall(r"\d*$", name)[0] == numbered[1]]
     return within or (ends[0] if len(ends) == 1 else None)
 
 

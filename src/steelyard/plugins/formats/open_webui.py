@@ -87,7 +87,7 @@ def _chat(row: Row) -> JsonObject:
     for _ in range(2):
         chat = chat.get("chat") if isinstance(chat, dict) else None
     history = chat.get("history") if isinstance(chat, dict) else None
-    if not isinstance(history, dict) or not isinstance(history.get("messages"), dict):
+    if not isinstance(chat, dict) or not isinstance(history, dict) or not isinstance(history.get("messages"), dict):
         do = "export the feedback with its chats: Admin Panel, Evaluations, Feedbacks, Export"
         raise RecordError("the feedback has no messages of its chat", where=row.place, allowed=_TREE, do=do)
     return chat
