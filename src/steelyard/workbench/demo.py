@@ -23,7 +23,7 @@ from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.simulate import Config as Material
 from steelyard.stages.simulate import simulate
-from steelyard.workbench.accounts.people import NewPerson, Role, add_person, make_key
+from steelyard.workbench.accounts.people import NewPerson, add_person, make_key
 from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.pipeline.alignment import all_items_to_align
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
@@ -33,7 +33,7 @@ from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.simulated_people import Crew, Habits, Simulation, latent_qualities
 from steelyard.workbench.simulation import adjudicate_items, adjudicate_layers, annotate, review, work_until_finished
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredPerson, StoredProject
+from steelyard.workbench.storage.tables import Role, StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 
 PASSWORD = "simulated people"

@@ -39,7 +39,7 @@ def cases_of_kind(name: str, cases: Sequence[Case], number: int) -> list[Case]:
 
 def _add_kind(simulation: Simulation, name: str, cases: Sequence[Case]) -> None:
     title = f"Simulated: {name.replace('_', ' ')}"
-    tasks = TaskRules(kind=name)  # pyright: ignore[reportArgumentType] - a name of a kind
+    tasks = msgspec.convert({"kind": name}, TaskRules)
 
     def make(session: Session) -> int:
         settings = ProjectSettings(tasks=tasks, seed=simulation.seed)

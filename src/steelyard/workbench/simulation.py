@@ -98,11 +98,10 @@ def review(simulation: Simulation) -> int:
 
 
 def _by_layer(simulation: Simulation, work: Callable[[Simulation, Session, Layer, int], int]) -> int:
-    return sum(
-        simulation.database.write(lambda session, layer=layer, person=person: work(simulation, session, layer, person))
-        for layer in LAYERS
-        for person in simulation.crew.layers[layer]
-    )
+    def work_of(layer: Layer, person: int) -> int:
+        return simulation.database.write(lambda session: work(simulation, session, layer, person))
+
+    return sum(work_of(layer, person) for layer in LAYERS for person in simulation.crew.layers[layer])
 
 
 def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:

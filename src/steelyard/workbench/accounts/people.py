@@ -10,7 +10,7 @@ import hmac
 import secrets
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 from weakref import WeakKeyDictionary
 
 from argon2 import PasswordHasher
@@ -41,6 +41,7 @@ from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
+    Role,
     StoredApiToken,
     StoredKey,
     StoredLoginAttempt,
@@ -48,8 +49,6 @@ from steelyard.workbench.storage.tables import (
     StoredPerson,
 )
 
-Role = Literal["annotator", "delivery", "operations", "researcher", "administrator"]
-"""From who labels, over the three layers of review, to who manages accounts and projects."""
 ROLES: tuple[Role, ...] = get_args(Role)
 SESSION_SECONDS = 12 * 3600.0
 _FEWEST_CHARACTERS = 10

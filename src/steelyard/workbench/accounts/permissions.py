@@ -14,8 +14,9 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from steelyard.workbench.accounts.api_tokens import SCOPES, Scope
-from steelyard.workbench.accounts.people import Role, Visitor, is_signed, visitor_of_cookie, visitor_of_token
+from steelyard.workbench.accounts.people import Visitor, is_signed, visitor_of_cookie, visitor_of_token
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import Role
 
 Permission = Literal[
     "annotate",

@@ -160,7 +160,7 @@ def _people(session: Session, answers: Sequence[ExternalAnswer], people: Mapping
             ),
         )
     for person, row in known.items():
-        if "annotate" not in ALLOWED[row.role] or not row.is_active:  # pyright: ignore[reportArgumentType] - a Role
+        if "annotate" not in ALLOWED[row.role] or not row.is_active:
             raise ConfigError(
                 f"{row.name!r} cannot annotate: the account is closed, or has the role {row.role}",
                 where=str(first[person]),

@@ -90,7 +90,7 @@ def agreement_figures(session: Session, project: StoredProject, planted: ShownTa
     several, alike = several_coincidences(session, project), agreement_effects(session, project.id)
     # With two people a task is one comparison, and the sums have their number.
     numbers = None if several is None else task_numbers(session, project.id)
-    whole = _Subject("", tau_effect=alike.tau, num_tasks=numbers and sum(numbers.categories.values()))
+    whole = _Subject("", tau_effect=alike.tau, num_tasks=None if numbers is None else sum(numbers.categories.values()))
     categories = sorted({category for category, *_ in pairs}, key=natural_order)
     by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
@@ -102,8 +102,8 @@ def agreement_figures(session: Session, project: StoredProject, planted: ShownTa
     most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
     reviews = _reviews(session, project.id, planted)
     return AgreementFigures(
-        overall=_row(whole, pairs.values(), _ratio(gates), several and several.total),
-        alpha_sample=several and several.sample,
+        overall=_row(whole, pairs.values(), _ratio(gates), None if several is None else several.total),
+        alpha_sample=None if several is None else several.sample,
         categories=tuple(
             _row(
                 _Subject(
@@ -268,11 +268,12 @@ def _shares(rows: Iterable[tuple[Any, int, int]], *, are_weeks: bool = False) ->
     groups: dict[Any, list[tuple[int, int]]] = defaultdict(list)
     for key, chosen, total in rows:
         groups[key].append((chosen, total))
+    keys: list[Any] = sorted(groups, key=None if are_weeks else natural_order)
     return tuple(
         ShareRow(
             name="" if are_weeks else str(key), share=_share(groups[key]), at=week_start(key) if are_weeks else None
         )
-        for key in sorted(groups, key=None if are_weeks else natural_order)
+        for key in keys
     )
 
 

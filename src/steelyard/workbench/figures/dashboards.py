@@ -289,8 +289,8 @@ def _pace(session: Session, project: int) -> Estimate:
 
 def _rounds(session: Session, project: int, shown: Sequence[ShownSums]) -> RoundCounts:
     gate = StoredGateResult
-    passed = func.sum(cast(gate.is_passed, Integer))
-    compared = func.sum(cast(gate.num_compared > 0, Integer))
+    passed = func.sum(cast(gate.is_passed, Integer()))
+    compared = func.sum(cast(gate.num_compared > 0, Integer()))
     gates, num_compared, num_passed, answers, wanted = session.execute(
         select(func.count(), compared, passed, func.sum(gate.num_answers), func.sum(gate.num_wanted)).where(
             gate.project_id == project

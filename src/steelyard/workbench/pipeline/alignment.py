@@ -7,7 +7,7 @@ operations, and these to the developers.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, literal, or_, select, tuple_
@@ -33,6 +33,7 @@ from steelyard.workbench.storage.tables import (
     StoredTask,
 )
 
+SelectT = TypeVar("SelectT", bound=Select)
 MOST_CHARACTERS = 5000
 """The longest remark or reason."""
 PAGE_LENGTH = 200
@@ -157,7 +158,7 @@ def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage,
     return list(session.scalars(page, {"person": person}))
 
 
-def page_of(statement: Any, wanted: QueuePage, at: QueuePlace) -> Any:
+def page_of(statement: SelectT, wanted: QueuePage, at: QueuePlace) -> SelectT:
     """Return the statement for a page of a queue of items, each at its moment, the earliest first.
 
     Raises RefusedError for an ``after`` that no page has.
@@ -181,7 +182,7 @@ def page_of(statement: Any, wanted: QueuePage, at: QueuePlace) -> Any:
 
 
 @lru_cache(maxsize=10_000)
-def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
+def has_worked_on(person: int) -> ColumnElement[bool]:
     """Return the condition that a person annotated or aligned the item of a statement, in any round.
 
     In a review also that the person settled it in this round, as long as a colleague who did neither can review it.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import msgspec
-from sqlalchemy import Insert, Table, UniqueConstraint, bindparam, delete, func, select, update
+from sqlalchemy import Insert, UniqueConstraint, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -236,8 +236,7 @@ def _adding(table: type[WorkbenchTable], dialect: str) -> tuple[tuple[str, ...],
 
     Every answer runs it: building one takes longer than running it.
     """
-    target = table.__table__
-    assert isinstance(target, Table)
+    target = table.metadata.tables[table.__tablename__]
     key = next(each.columns.keys() for each in target.constraints if isinstance(each, UniqueConstraint))
     names = tuple(column.name for column in target.columns if column.name not in ("id", *key))
     insert = (postgresql if dialect == "postgresql" else sqlite).insert(target)

@@ -131,7 +131,7 @@ def _contradictions(session: Session) -> dict[int, tuple[int, int]]:
         .correlate(StoredTask)
         .scalar_subquery()
     )
-    against = func.sum(cast(share < 0.5, Integer))
+    against = func.sum(cast(share < 0.5, Integer()))
     rows = session.execute(
         select(StoredTask.item_id, against, func.count())
         .join(gold, gold.task_id == StoredTask.id)

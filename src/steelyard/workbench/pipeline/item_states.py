@@ -30,13 +30,13 @@ def move(
     The tasks of an item that is dropped are taken from the people who have them.
     """
     before = item.state
-    item.state, item.round = advance(before, event, round=item.round)  # pyright: ignore[reportArgumentType] - an ItemState
+    item.state, item.round = advance(before, event, round=item.round)
     item.changed_at = at
     detail = {"from": before, "to": item.state, "round": item.round, "reason": reason}
     record(session, AuditEvent(event, "item", item.id, person, detail), at=at)
     if event == "dropped":
         retire_tasks(session, StoredTask.item_id == item.id)
-    layer = REVIEWED_BY.get(item.state)  # pyright: ignore[reportArgumentType] - an ItemState
+    layer = REVIEWED_BY.get(item.state)
     if layer is None:
         return
     if _is_checked(session, item, layer):

@@ -126,7 +126,7 @@ def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage)
     place = QueuePlace(StoredPlantedReview.placed_at, SHOWN_NUMBER, SHOWN_BATCH)
     shown = select(*_as_waiting(layer).values(), StoredItem).where(*_is_open(layer))
     rows = session.execute(page_of(shown, wanted, place), {"person": person}).all()
-    return [item_as_shown(item, ShownReview(*review)) for *review, item in rows]
+    return [item_as_shown(row[-1], ShownReview(*row[:-1])) for row in rows]
 
 
 def num_open_reviews(session: Session, person: int, role: str) -> int:
@@ -204,8 +204,7 @@ def planted_with_number(session: Session, number: int) -> StoredPlantedReview | 
 
 def review_shown(session: Session, planted: StoredPlantedReview) -> ShownReview:
     """Return a planted review as an item that waits for its layer, from the row of it."""
-    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
-    chosen = select(*_as_waiting(layer).values()).join(StoredItem, StoredPlantedReview.item_id == StoredItem.id)
+    chosen = select(*_as_waiting(planted.layer).values()).join(StoredItem, StoredPlantedReview.item_id == StoredItem.id)
     return ShownReview(*session.execute(chosen.where(StoredPlantedReview.id == planted.id)).one())
 
 
@@ -322,7 +321,7 @@ def evidence_shown(session: Session, item: StoredItem, shown: ShownReview) -> li
 
 def decisions_shown(planted: StoredPlantedReview, decisions: Sequence[StoredReview]) -> list[StoredReview]:
     """Return those of the decisions on an item that were made before it came to the layer of a planted review."""
-    before = LAYERS[: LAYERS.index(planted.layer)]  # pyright: ignore[reportArgumentType] - a Layer
+    before = LAYERS[: LAYERS.index(planted.layer)]
     return [each for each in decisions if each.round < planted.round or each.layer in before]
 
 
@@ -331,11 +330,10 @@ def remarks_shown(session: Session, planted: StoredPlantedReview) -> list[tuple[
     moves = select(StoredEvent.at, StoredEvent.detail).where(
         StoredEvent.subject == "item", StoredEvent.subject_id == planted.item_id
     )
-    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
     came = [
         at
         for at, detail in session.execute(moves)
-        if detail.get("to") == STATE_OF[layer] and detail.get("round") == planted.round
+        if detail.get("to") == STATE_OF[planted.layer] and detail.get("round") == planted.round
     ]
     remark = StoredRemark
     rows = session.execute(
@@ -379,7 +377,7 @@ _IS_SHOWN = (
 )
 
 
-def _is_open(layer: Layer):  # noqa: ANN202 - expressions of SQLAlchemy
+def _is_open(layer: Layer) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions that a planted review, joined to its item, waits for the ``person`` of a layer."""
     planted = StoredPlantedReview
     is_unknown = ~knows_item(bindparam("person"))

@@ -9,7 +9,21 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Row, Select, bindparam, cast, exists, func, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    CursorResult,
+    Row,
+    Select,
+    Update,
+    bindparam,
+    cast,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
@@ -68,7 +82,7 @@ _HOLDS_ANY = exists().where(StoredAssignment.person_id == bindparam("person"), S
 # Whether anybody is late, how many tasks a person has had, and whether any is open: answers are summed by days, there
 # are thousands of them.
 _NUM_HAD = _NUM_UNANSWERED.scalar_subquery() + _NUM_ANSWERED.scalar_subquery()
-_STANDING = select(_LATE.exists(), cast(_NUM_HAD, BigInteger), _HOLDS_ANY)
+_STANDING = select(_LATE.exists(), cast(_NUM_HAD, BigInteger()), _HOLDS_ANY)
 _TASK = (
     select(StoredTask, StoredItem)
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
@@ -182,12 +196,12 @@ def take_again(session: Session, assignment: StoredAssignment, *, expires_at: fl
         return True
     if not _take_slot(session, assignment.task_id):
         return False
-    reopened = session.execute(
+    reopening = (
         update(StoredAssignment)
         .where(StoredAssignment.id == assignment.id, StoredAssignment.state.not_in(("open", "answered")))
         .values(state="open", expires_at=expires_at)
     )
-    if reopened.rowcount != 1:  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
+    if _num_updated(session, reopening) != 1:
         # Another page of the same person was faster, and holds a slot: this second one is nobody's.
         _free_slot(session, assignment.task_id)
         return False
@@ -322,8 +336,7 @@ def _is_of_person(task: type[StoredTask], *conditions: ColumnElement[bool]) -> C
 
 def _take_slot(session: Session, task: int) -> bool:
     """Take one of the places of a task, if there is one left. Returns whether it was taken."""
-    taken = session.execute(_TAKE_SLOT, {"task": task})
-    return taken.rowcount == 1  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
+    return _num_updated(session, _TAKE_SLOT, {"task": task}) == 1
 
 
 def _assign(
@@ -358,15 +371,21 @@ def _assign(
 
 def _close(session: Session, number: int, task: int, state: str) -> bool:
     """Set an open assignment's state and free its slot. Returns whether it was open: another request may be faster."""
-    closed = session.execute(
+    closing = (
         update(StoredAssignment)
         .where(StoredAssignment.id == number, StoredAssignment.state == "open")
         .values(state=state)
     )
-    if closed.rowcount != 1:  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
+    if _num_updated(session, closing) != 1:
         return False
     _free_slot(session, task)
     return True
+
+
+def _num_updated(session: Session, statement: Update, parameters: Mapping[str, int] | None = None) -> int:
+    updated = session.execute(statement, parameters)
+    assert isinstance(updated, CursorResult), "an UPDATE counts the rows that it changes"
+    return updated.rowcount
 
 
 def _free_slot(session: Session, task: int) -> None:

@@ -157,9 +157,8 @@ def has_left(session: Session, number: int, person: int, states: Sequence[str]) 
     item = number if planted is None else planted.item_id
     stored = session.scalar(select(StoredItem).where(StoredItem.id == item, ~has_worked_on(person)))
     if planted is not None:
-        waited: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
         is_over = planted.decision is not None or planted.is_retired
-        return stored is not None and is_over and STATE_OF[waited] in states
+        return stored is not None and is_over and STATE_OF[planted.layer] in states
     if stored is None or stored.state in states or _is_shown_elsewhere(session, number, states):
         return False
     moves = select(StoredEvent.detail).where(StoredEvent.subject == "item", StoredEvent.subject_id == item)

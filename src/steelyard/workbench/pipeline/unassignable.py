@@ -250,7 +250,7 @@ def _waiting_items(session: Session, project: int) -> list[_UnassignableGroup]:
     return groups + _group("gone", "aligning", [item.id for item in abandoned(session, left)])
 
 
-def _worked_on_by_all(session: Session, waiting, people: Collection[int]) -> list[int]:  # noqa: ANN001 - a statement
+def _worked_on_by_all(session: Session, waiting: Select[int], people: Collection[int]) -> list[int]:
     """Return the waiting items on which all of these people have worked."""
     rows = session.execute(
         select(StoredTask.item_id, StoredAnswer.person_id)

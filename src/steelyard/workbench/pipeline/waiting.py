@@ -74,7 +74,8 @@ def waiting_work(session: Session, project: int, planted: Sequence[ShownSums] = 
     since = func.min(StoredItem.changed_at)
     of_project = StoredItem.project_id == project
     states = select(StoredItem.state, func.count(), since).where(of_project, StoredItem.state.in_(list(_DECIDED_BY)))
-    counts = {state: (number, first) for state, number, first in session.execute(states.group_by(StoredItem.state))}
+    rows_by_state = session.execute(states.group_by(StoredItem.state))
+    counts: dict[str, tuple[int, float]] = {state: (number, first) for state, number, first in rows_by_state}
     for each in planted:
         if each.state in _DECIDED_BY:
             number, first = counts.get(each.state, (0, each.since))

@@ -58,9 +58,10 @@ def state_label_error(cases: Iterable[Case], files: dict[str, str]) -> StatedLab
     bench = lay_out_pairs(columns, "strict")
     blocks = draw_layout(bench.layout, bench.included_units, num_resamples=_NUM_RESAMPLES, seed=0)
     by_people = people_errors(columns, np.zeros(len(columns.prompt), dtype=bool), blocks, seed=0)
-    errors, exact = by_people.errors, by_people.prompts and by_people.prompts.exact_match
+    errors = by_people.errors
     if errors is None:
         return None
+    exact = None if by_people.prompts is None else by_people.prompts.exact_match
     return StatedLabelError(
         method="people",
         items=len(columns.start),

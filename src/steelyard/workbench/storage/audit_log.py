@@ -25,7 +25,7 @@ _BLOCK = 5000
 
 _TAKE_LOCK = text(f"SELECT pg_advisory_xact_lock({_LOCK})")
 _LAST_HASH = select(StoredEvent.hash).order_by(StoredEvent.id.desc()).limit(1)
-_APPEND = insert(StoredEvent.__table__)  # pyright: ignore[reportArgumentType] - the Table of a declared class
+_APPEND = insert(StoredEvent.metadata.tables[StoredEvent.__tablename__])
 _HASH = select(StoredEvent.hash).where(StoredEvent.id == bindparam("event"))
 _AFTER = (
     # Columns alone: a row of a class takes longer than its hash.

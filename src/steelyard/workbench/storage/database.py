@@ -24,7 +24,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, DisconnectionError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, DisconnectionError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -325,7 +325,7 @@ def _engine(address: str) -> Engine:
             event.listen(engine, "do_connect", lambda *_: create_private(file))
             event.listen(engine, "connect", _prepare_sqlite)
             return engine
-    except (ArgumentError, NoSuchModuleError, ValueError):
+    except (ArgumentError, ValueError):
         pass
     except ModuleNotFoundError as error:
         if error.name == "psycopg":

@@ -48,7 +48,7 @@ def next_item_numbers(session: Session, number: int) -> list[int]:
     if session.get_bind().dialect.name == "sqlite":
         first = (session.scalar(select(func.max(StoredItem.id))) or 0) + 1
         return list(range(first, first + number))
-    drawn = select(func.nextval(func.pg_get_serial_sequence("items", "id"), type_=BigInteger)).select_from(
+    drawn = select(func.nextval(func.pg_get_serial_sequence("items", "id"), type_=BigInteger())).select_from(
         func.generate_series(1, number).table_valued("place")
     )
     return sorted(session.scalars(drawn))

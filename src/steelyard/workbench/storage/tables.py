@@ -5,7 +5,7 @@ entered is changed or deleted: a later answer has a later round. Rows of ``event
 migration that creates the table adds triggers against it. Sums behind figures: `figure_tables`.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     JSON,
@@ -21,8 +21,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from steelyard.annotation.pipeline import ItemState, Layer
 from steelyard.core.types import JsonObject
 
+Role = Literal["annotator", "delivery", "operations", "researcher", "administrator"]
+"""From who labels, over the three layers of review, to who manages accounts and projects."""
 _NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -66,7 +69,7 @@ class StoredPerson(WorkbenchTable):
     display_name: Mapped[str] = mapped_column(default="")
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     password_hash: Mapped[str] = mapped_column(default="")
-    role: Mapped[str] = mapped_column(String(20))
+    role: Mapped[Role] = mapped_column(String(20))
     language: Mapped[str] = mapped_column(String(20), default="en")
     skills: Mapped[list[str]]
     is_active: Mapped[bool] = mapped_column(default=True)
@@ -151,7 +154,7 @@ class StoredItem(WorkbenchTable):
     category: Mapped[str] = mapped_column(String(200), default="")
     batch: Mapped[str] = mapped_column(String(200), default="")
     case_json: Mapped[str]
-    state: Mapped[str] = mapped_column(String(30))
+    state: Mapped[ItemState] = mapped_column(String(30))
     round: Mapped[int] = mapped_column(default=1)
     agreement: Mapped[float | None]
     discarded: Mapped[list[str]]
@@ -304,7 +307,7 @@ class StoredReview(WorkbenchTable):
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
     round: Mapped[int]
-    layer: Mapped[str] = mapped_column(String(20))
+    layer: Mapped[Layer] = mapped_column(String(20))
     person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id"))
     decision: Mapped[str | None] = mapped_column(String(10))
     reason: Mapped[str] = mapped_column(default="")
@@ -330,7 +333,7 @@ class StoredPlantedReview(WorkbenchTable):
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
     round: Mapped[int]
-    layer: Mapped[str] = mapped_column(String(20))
+    layer: Mapped[Layer] = mapped_column(String(20))
     changed: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     remarks: Mapped[list[list[Any]]]
     placed_at: Mapped[float | None]

@@ -138,7 +138,7 @@ class _PointsInWords:
         self._blind, self._words, self._language = blind, words, language
         self._letters = {response: letter for letter, response in blind.ids.items()}
         questions = kind.questions(tuple(blind.ids.values()), {})
-        self._names = {each.input: each.name for each in questions}
+        self._names: dict[str, str] = {each.input: each.name for each in questions}
 
     def order(self, point: Point) -> list[str]:
         """Return a sort key: pairs of letters in their order, all else as the kind has it."""
