@@ -32,7 +32,7 @@ slow: $(VENV)/.dev
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests speed studies typings
 	$(BIN)/ruff format --check src tests speed studies typings
-	@$(BIN)/basedpyright > $(VENV)/types.log 2>&1 & types=$$!; \
+	@$(BIN)/pyrefly check --min-severity error --output-format min-text > $(VENV)/types.log 2>&1 & types=$$!; \
 	$(BIN)/python -m pytest -q tests/architecture; structure=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.log; exit $$((structure | types))
 

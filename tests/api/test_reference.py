@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 NOT_OF_DATA = {"list", "doctor", "workbench"}
 """Verbs about the installation and of servers, which are for the command line."""
 CHECKED = """\
+from typing import reveal_type
 import steelyard as sy
-
 sy.resolve("cases.jsonl", agregate="majority")
 sy.train("cases.jsonl", model="m", learning_rate="high")
 sy.split("cases.jsonl")["train"].to_pairs()
@@ -66,22 +66,19 @@ def test_every_verb_of_data_is_a_function_with_its_settings_and_defaults():
 @pytest.mark.slow
 def test_a_type_checker_knows_every_keyword_and_result(tmp_path):
     (tmp_path / "example.py").write_text(CHECKED)
-    settings = {"extraPaths": [str(ROOT / "src")], "pythonVersion": "3.11", "typeCheckingMode": "standard"}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    checker = Path(sys.executable).with_name("basedpyright")
-    command = [checker, "--outputjson", "--pythonpath", sys.executable, "-p", tmp_path]
+    (tmp_path / "pyrefly.toml").write_text(
+        f'search-path = [{json.dumps(str(ROOT / "src"))}]\npython-version = "3.11"\n'
+    )
+    checker = Path(sys.executable).with_name("pyrefly")
+    command = [checker, "check", "--output-format", "json", "--python-interpreter-path", sys.executable]
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
-    found = [
-        (one["range"]["start"]["line"] + 1, one["severity"], one["message"])
-        for one in json.loads(done.stdout)["generalDiagnostics"]
-    ]
-    messages = {line: (severity, message) for line, severity, message in found}
-    assert messages[3] == ("error", 'No parameter named "agregate"')
-    assert 'cannot be assigned to parameter "learning_rate"' in messages[4][1]
-    assert messages[7][1].endswith('is "float | None"') or messages[7][1].endswith('is "float"')
-    assert messages[8][1].endswith('is "list[float]"')
-    assert 'Cannot access attribute "nothing" for class "ComparedModel"' in messages[9][1]
-    assert messages[10][1].endswith('is "JudgeForecast"')
-    assert messages[11][1].endswith('is "SamplingForecast"')
-    assert messages[12][1].endswith('is "SamplingSummary"')
-    assert set(messages) == {3, 4, 7, 8, 9, 10, 11, 12}
+    messages = {each["line"]: each["description"] for each in json.loads(done.stdout)["errors"]}
+    assert messages.keys() == {3, 4, 7, 8, 9, 10, 11, 12}
+    assert messages[3].startswith("Unexpected keyword argument `agregate`")
+    assert "is not assignable to parameter `learning_rate` with type `float | None`" in messages[4]
+    assert messages[7] == "revealed type: float | None"
+    assert messages[8] == "revealed type: list[float]"
+    assert messages[9] == "Object of class `ComparedModel` has no attribute `nothing`"
+    assert messages[10] == "revealed type: JudgeForecast"
+    assert messages[11] == "revealed type: SamplingForecast"
+    assert messages[12] == "revealed type: SamplingSummary"

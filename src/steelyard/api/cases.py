@@ -154,7 +154,7 @@ class Cases:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cases) and self._cases == other._cases
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - a case holds dictionaries
+    __hash__ = None  # a case holds dictionaries
 
     def __repr__(self) -> str:
         numbers = {
@@ -214,7 +214,7 @@ class Cases:
     def to_datasets(self) -> Any:
         """Return a ``datasets.Dataset`` with a row for each case. Raises MissingPartError without that library."""
         try:
-            import datasets  # pyright: ignore[reportMissingImports]
+            import datasets
         except ImportError as error:
             raise MissingPartError("the package datasets is not installed", do="pip install datasets") from error
         return datasets.Dataset(self.to_arrow())

@@ -99,6 +99,6 @@ def inspect(
             None if model is None else str(model),
             json_value(model_settings or {}),
             tokens,
-            choose_rule(only, aggregate),  # pyright: ignore[reportArgumentType] - it refuses any other name
+            choose_rule(only, aggregate),
         )
         return ItemView(inspect_item(target_of(target, call), prompt, options, language=language))

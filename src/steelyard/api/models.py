@@ -170,4 +170,4 @@ def _bench_files(call: Call, bench: CasesLike | Sequence[PathText]) -> list[Path
         paths = [Path(item) for item in bench if isinstance(item, str | PathLike)]
         if paths and len(paths) == len(bench):
             return paths
-    return [call.file(bench, "bench")]
+    return [call.file(bench, "bench")]  # pyrefly: ignore[bad-argument-type] - `Cases` refuses a mixture

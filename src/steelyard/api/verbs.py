@@ -59,6 +59,6 @@ def _function(stage: str) -> Callable[..., Any]:
     parameters = [each.parameter for each in inputs]
     parameters.append(inspect.Parameter("settings", inspect.Parameter.VAR_KEYWORD))
     signature = inspect.Signature(parameters)
-    function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    function.__signature__ = signature  # pyrefly: ignore[missing-attribute] - unknown to the stubs of functions
     function.__annotations__ = {each.name: each.annotation for each in parameters[:-1]}
     return verb(stage, foresees=[each.name for each in inputs if each.name == "dry_run"])(function)

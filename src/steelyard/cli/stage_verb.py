@@ -82,7 +82,7 @@ class StageVerb(NamedTuple):
             with process_group() if self.verb.is_distributed else nullcontext():
                 self._run(values)
 
-        function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        function.__signature__ = inspect.Signature(parameters)  # pyrefly: ignore[missing-attribute] - unknown to the stubs
         function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return function
 

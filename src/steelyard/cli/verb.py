@@ -58,7 +58,7 @@ class FunctionVerb(NamedTuple):
             del values[LIST_SETTINGS.name]
             self.run(**values)
 
-        function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        function.__signature__ = inspect.Signature(parameters)  # pyrefly: ignore[missing-attribute] - unknown to the stubs
         function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return function
 
@@ -103,12 +103,12 @@ class VerbCommand(TyperCommand):
         return typer.main.get_command(app)
 
     @cached_property
-    def params(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def params(self) -> Any:
         """The arguments and options."""
         return self._generated.params
 
     @cached_property
-    def callback(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def callback(self) -> Any:
         """The function that runs the verb."""
         return self._generated.callback
 

@@ -215,5 +215,5 @@ class Run(Record, Generic[SummaryT], frozen=True, kw_only=True, omit_defaults=Fa
     counts: Counts = Counts()
     datasets: tuple[str, ...] = ()
     findings: tuple[InputFinding, ...] = ()
-    summary: SummaryT = {}  # pyright: ignore[reportAssignmentType] - a stage without a summary has an empty one
+    summary: SummaryT = {}  # pyrefly: ignore[bad-assignment] - a stage without a summary has an empty one
     seconds: float = 0.0

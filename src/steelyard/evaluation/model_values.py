@@ -132,7 +132,7 @@ def choose_families(sides: Iterable[ModelValues], path: Path | None, *, by_names
         words = {key: _LETTERS.findall(key) for key in names}
         by_key = {key: word for key, parts in words.items() for word in _BACKBONES[::-1] if word in parts}
         source = "names"
-    return Families(by_key, source if by_key else None)  # pyright: ignore[reportArgumentType]
+    return Families(by_key, source if by_key else None)
 
 
 class _Runs(NamedTuple):

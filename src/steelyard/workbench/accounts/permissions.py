@@ -118,7 +118,7 @@ def needs(permission: Permission) -> Callable[[Request], Awaitable[Visitor]]:
             await _check_form_token(request, visitor.csrf)
         return visitor
 
-    check.permission = permission  # pyright: ignore[reportFunctionMemberAccess] - what the test of all routes reads
+    check.permission = permission  # pyrefly: ignore[missing-attribute] - what the test of all routes reads
     return check
 
 

@@ -91,7 +91,7 @@ def fast_route(
             threads: FastThreads = request.app.state.fast_threads
             return Response(await threads.run(work), media_type="application/json")
 
-        endpoint.permission = permission  # pyright: ignore[reportFunctionMemberAccess] - what the test of all routes reads
+        endpoint.permission = permission  # pyrefly: ignore[missing-attribute] - what the test of all routes reads
         route = Route(path, endpoint, methods=[method], include_in_schema=False)
         # Starlette answers HEAD where there is GET; it would reserve a task.
         route.methods = {method}
