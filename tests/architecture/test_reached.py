@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from package_source import ROOT, sources
 from steelyard.io.verbs import stage_verbs
 
-PLUGIN = {"Config", "build", "KINDS", "MEASURE", "VIEW"}
-"""Names by which plug-ins and measures are loaded."""
+PLUGIN = {"Config", "build", "KINDS", "MEASURE", "VIEW", "ENDPOINTS"}
+"""Names by which plug-ins, measures and routes are loaded."""
 CALLED_BY_LIBRARIES = {
     "format_help",
     "predict_proba",

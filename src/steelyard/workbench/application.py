@@ -3,64 +3,33 @@
 No page runs a script that is not a file of this program (CSP), none is framed, and none loads anything from elsewhere.
 """
 
+import importlib
+import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 from fastapi import FastAPI, Request
 from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steelyard.core.types import JsonObject, prepare_records
+from steelyard.workbench import routes
 from steelyard.workbench.accounts.people import make_key
 from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.pipeline.counters import count_what_is_stored
 from steelyard.workbench.problems import HANDLERS, on_fault, refuse_host
-from steelyard.workbench.routes import (
-    account,
-    align,
-    annotate,
-    manage,
-    manage_guidelines,
-    manage_people,
-    manage_qualification,
-    progress,
-    progress_figures,
-    qualify,
-    releases,
-    rest,
-    review,
-)
 from steelyard.workbench.routes.fast_routes import FastThreads
-from steelyard.workbench.routes.request_bodies import bounded
+from steelyard.workbench.routes.request_bodies import Endpoints, bounded
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.pages import FOLDER
 from steelyard.workbench.views.uploads import sweep_uploads
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
-_ROUTERS = (
-    account.router,
-    align.router,
-    qualify.router,
-    annotate.router,
-    manage.router,
-    manage_guidelines.router,
-    manage_people.router,
-    manage_qualification.router,
-    progress.router,
-    releases.router,
-    rest.router,
-    progress_figures.figures,
-    manage_qualification.figures,
-    releases.figures,
-    rest.description,
-    review.router,
-)
-_REQUESTS = (rest.ProjectRequest, releases.ReleaseRequest, manage_qualification.DecisionRequest)
-"""A body that programs send as JSON."""
 _POLICY = (
     b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
     b"form-action 'self'"
@@ -103,11 +72,15 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     app.state.is_secure = options.is_secure
     app.state.is_simulated = options.is_simulated
     app.state.fast_threads = FastThreads()
+    # No list names the files of routes: each declares what it serves.
+    names = sorted(name for _, name, _ in pkgutil.iter_modules(routes.__path__))
+    modules = [vars(importlib.import_module(f"{routes.__name__}.{name}")) for name in names]
+    endpoints: list[Endpoints] = [module["ENDPOINTS"] for module in modules if "ENDPOINTS" in module]
     # First: they come most often, and a request is compared with one route after another.
-    app.router.routes.extend(annotate.BRIEF_ROUTES)
-    for router in _ROUTERS:
+    app.router.routes.extend(route for each in endpoints for route in each.frequent)
+    for router in (router for each in endpoints for router in each.routers):
         app.include_router(router)
-    app.openapi = partial(_description, app, app.openapi)
+    app.openapi = partial(_description, app, app.openapi, endpoints)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/vendored", StaticFiles(directory=_VENDORED))
     for kind, handler in HANDLERS.items():
@@ -118,12 +91,14 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     return app
 
 
-def _description(app: FastAPI, describe: Callable[[], JsonObject]) -> JsonObject:
+def _description(app: FastAPI, describe: Callable[[], JsonObject], endpoints: Sequence[Endpoints]) -> JsonObject:
     """Return the description of the REST interface, with the records that some answers and requests are."""
     if app.openapi_schema is None:
-        describe()["components"]["schemas"].update(
-            progress_figures.record_schemas() | {model.__name__: model.model_json_schema() for model in _REQUESTS}
-        )
+        records = [record for each in endpoints for record in each.answers]
+        _, schemas = msgspec.json.schema_components(records, ref_template="#/components/schemas/{name}")
+        models = [model for each in endpoints for model in each.requests]
+        schemas |= {model.__name__: model.model_json_schema() for model in models}
+        describe()["components"]["schemas"].update(schemas)
     assert app.openapi_schema is not None, "made by then"
     return app.openapi_schema
 

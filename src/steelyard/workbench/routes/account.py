@@ -31,12 +31,13 @@ from steelyard.workbench.accounts.people import (
     set_password,
 )
 from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, Text, database_of, visitor_of
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.pages import LANGUAGES, page
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 _HOME: dict[Role, str] = {
     "annotator": "/annotate",
     "delivery": "/review",

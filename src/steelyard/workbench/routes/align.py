@@ -27,12 +27,13 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.routes.answer_forms import Seconds, SentForm, entered_answer
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import view_item
 from steelyard.workbench.views.pages import language_of, page, refusal_text
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 Aligner = Annotated[Visitor, Depends(needs("align"))]
 
 

@@ -32,7 +32,7 @@ from steelyard.workbench.pipeline.submissions import (
     submit,
 )
 from steelyard.workbench.routes.fast_routes import FastRequest, fast_route
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
@@ -213,7 +213,7 @@ def answer(sent: FastRequest[_AnswerQuery]) -> bytes:
     return _encoded(sent.database.write(store))
 
 
-BRIEF_ROUTES = (tasks, draft, answer)
+ENDPOINTS = Endpoints((router,), frequent=(tasks, draft, answer))
 
 
 @router.post("/annotate/{assignment}/release")

@@ -26,7 +26,7 @@ from steelyard.workbench.pipeline.projects import (
     import_cases,
     settings_of,
 )
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredProject
@@ -35,6 +35,7 @@ from steelyard.workbench.views.settings_form import setting_fields, settings_fro
 from steelyard.workbench.views.uploads import read_upload
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER)]
 _CASES_IN_A_CHUNK = 50
 

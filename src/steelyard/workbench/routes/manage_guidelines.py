@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Manager, RowNumber, Text, database_of
 from steelyard.workbench.routes.manage import project_of
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.tables import StoredGuideline
 from steelyard.workbench.views.guidelines import (
     NewGuideline,
@@ -23,6 +23,7 @@ from steelyard.workbench.views.guidelines import (
 from steelyard.workbench.views.pages import language_of, page
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 
 
 @router.get("/manage/projects/{project}/guidelines")

@@ -30,7 +30,7 @@ from steelyard.workbench.accounts.permissions import (
     database_of,
 )
 from steelyard.workbench.pipeline.listings import EventSelection, event_page, people_page
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
@@ -38,6 +38,7 @@ from steelyard.workbench.views.guidelines import stored_category
 from steelyard.workbench.views.pages import LANGUAGES, form_version, page
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 _MOST_SKILLS = 100
 
 

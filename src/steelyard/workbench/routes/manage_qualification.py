@@ -18,7 +18,7 @@ from steelyard.workbench.qualification.results import QualificationFigures, qual
 from steelyard.workbench.qualification.rounds import decide_qualification
 from steelyard.workbench.routes.manage import Uploaded, project_of
 from steelyard.workbench.routes.progress_figures import documented
-from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description, request_body
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute, json_body, json_description, request_body
 from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors
 from steelyard.workbench.views.pages import language_of, page, refusal_text
 from steelyard.workbench.views.uploads import read_upload
@@ -44,6 +44,7 @@ class QualificationTasksNote(BaseModel):
 
 
 SentDecision = Annotated[DecisionRequest, Depends(json_body(DecisionRequest))]
+ENDPOINTS = Endpoints((router, figures), requests=(DecisionRequest,))
 
 
 @router.get("/manage/projects/{project}/qualification")

@@ -32,12 +32,13 @@ from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.progress_figures import native_shown, people_shown, refresh_fit
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import item_panels
 from steelyard.workbench.views.pages import language_of, page, words_of
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 
 
 @router.get("/progress")

@@ -22,33 +22,28 @@ from steelyard.workbench.figures.reviewer_figures import rows_shown_to
 from steelyard.workbench.pipeline.planted_reviews import shown_to
 from steelyard.workbench.qualification.results import QualificationFigures
 from steelyard.workbench.routes.manage import project_of
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
 from steelyard.workbench.storage.tables import StoredProject
 
 figures = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
+ENDPOINTS = Endpoints(
+    (figures,),
+    answers=(
+        NativeFigures,
+        ProgressFigures,
+        AgreementFigures,
+        PeopleFigures,
+        QualificationFigures,
+        DisagreementFigures,
+    ),
+)
 
 
 def documented(kind: type) -> dict[int | str, JsonObject]:
-    """Return the description of an answer that is a record: `record_schemas` has the record itself."""
+    """Return the description of an answer that is a record: the application adds the record itself."""
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
     return {200: {"description": "The figures.", "content": content}, **errors(404, 422)}
-
-
-def record_schemas() -> JsonObject:
-    """Return the schemas of the records that answers are, for the description of the interface."""
-    _, components = msgspec.json.schema_components(_RECORDS, ref_template="#/components/schemas/{name}")
-    return components
-
-
-_RECORDS: tuple[type, ...] = (
-    NativeFigures,
-    ProgressFigures,
-    AgreementFigures,
-    PeopleFigures,
-    QualificationFigures,
-    DisagreementFigures,
-)
 
 
 @figures.get("/projects/{project}/figures/native", responses=documented(NativeFigures))

@@ -13,12 +13,13 @@ from steelyard.workbench.accounts.permissions import Annotator, RowNumber, datab
 from steelyard.workbench.pipeline.submissions import check_discards
 from steelyard.workbench.qualification.rounds import answer_task, next_tasks
 from steelyard.workbench.routes.annotate import Seconds, SentAnswer, check_person, membership_of
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.views.pages import language_of, words_of
 from steelyard.workbench.views.qualification_views import blind_round_task, view_feedback, view_round_tasks
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 
 
 @router.get("/annotate/qualification/tasks")

@@ -14,7 +14,7 @@ from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
 from steelyard.workbench.results.releases import CASES, files_of, make_release, release_file, releases_of
 from steelyard.workbench.routes.manage import project_of
-from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute, json_body, json_description
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
 from steelyard.workbench.storage.release_tables import StoredRelease
 from steelyard.workbench.views.pages import page
@@ -51,6 +51,7 @@ class ReleaseRequest(BaseModel):
 
 
 SentRelease = Annotated[ReleaseRequest, Depends(json_body(ReleaseRequest))]
+ENDPOINTS = Endpoints((router, figures), requests=(ReleaseRequest,))
 
 
 @router.get("/manage/projects/{project}/releases")

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple, TypeVar
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope
 
 from steelyard.core.types import JsonObject
@@ -126,6 +127,19 @@ class KnownRoute(APIRoute):
             return await answer(request)
 
         return answer_known
+
+
+class Endpoints(NamedTuple):
+    """The ``ENDPOINTS`` of a file of routes, which the application serves.
+
+    ``frequent`` are compared with a request before all others. ``requests`` are bodies that programs send as JSON, and
+    ``answers`` records that they get, for the description of the interface.
+    """
+
+    routers: tuple[APIRouter, ...]
+    frequent: tuple[BaseRoute, ...] = ()
+    requests: tuple[type[BaseModel], ...] = ()
+    answers: tuple[type, ...] = ()
 
 
 def _permission_in(dependant: Dependant) -> Permission | None:

@@ -51,6 +51,7 @@ from steelyard.workbench.routes.manage import export_stream, project_of
 from steelyard.workbench.routes.request_bodies import (
     REQUESTS,
     UPLOADS,
+    Endpoints,
     KnownRoute,
     RequestLimit,
     json_body,
@@ -133,6 +134,7 @@ def errors(*statuses: int, limit: RequestLimit = REQUESTS) -> dict[int | str, Js
 TOKEN = Security(HTTPBearer(auto_error=False, description="A token of the page of one's account."))
 router = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
 description = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router, description), requests=(ProjectRequest,))
 SentProject = Annotated[ProjectRequest, Depends(json_body(ProjectRequest))]
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="Rows after this number.")]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the answer.")]

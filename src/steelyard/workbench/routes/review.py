@@ -35,12 +35,13 @@ from steelyard.workbench.pipeline.reviewing import (
     reviewed_item,
 )
 from steelyard.workbench.routes.answer_forms import Seconds, SentForm, entered_answer
-from steelyard.workbench.routes.request_bodies import KnownRoute
+from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import view_item
 from steelyard.workbench.views.pages import language_of, page, refusal_text
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+ENDPOINTS = Endpoints((router,))
 Reviewer = Annotated[Visitor, Depends(needs("adjudicate"))]
 Escalator = Annotated[Visitor, Depends(needs("pass on"))]
 Researcher = Annotated[Visitor, Depends(needs("validate"))]
