@@ -41,7 +41,7 @@ def imported(database, num_items):
     """Write a case file and import it in batches: the simulation, and the seconds of the import."""
     from steelyard.annotation.pipeline import PipelineRules
     from steelyard.io.cases import read_cases
-    from steelyard.workbench.demo import import_batch, start_project
+    from steelyard.workbench.simulated_projects import import_batch, start_project
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cases.jsonl"

@@ -30,10 +30,11 @@ from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.accounts.people import NewPerson, Role, add_person, log_in
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.demo import demo_cases, start_project
+from steelyard.workbench.demo import demo_cases
 from steelyard.workbench.figures.reviewer_figures import FEWEST_WRONG, ReviewerAccuracy, reviewer_accuracy
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.simulated_people import ReviewerRates, reviewer_rates
+from steelyard.workbench.simulated_projects import start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.figure_tables import StoredGateResult

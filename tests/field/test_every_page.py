@@ -15,7 +15,8 @@ from browser import CHROMIUM
 from browser_tab import Tab
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
-from steelyard.workbench.demo import PASSWORD, open_demo
+from steelyard.workbench.demo import open_demo
+from steelyard.workbench.simulated_projects import PASSWORD
 from steelyard.workbench.storage.tables import StoredPerson
 from workbench_server import ServedWorkbench
 

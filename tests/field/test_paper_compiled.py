@@ -7,9 +7,10 @@ import subprocess
 import msgspec
 import pytest
 
-from steelyard.workbench.demo import demo_cases, import_batch, start_project
+from steelyard.workbench.demo import demo_cases
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredProject

@@ -9,8 +9,9 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, OutputError
 from steelyard.io.cases import read_cases
-from steelyard.workbench.demo import add_guidelines, import_batch, start_project
+from steelyard.workbench.demo import add_guidelines
 from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from task_kind_cases import cases_for, rules_for

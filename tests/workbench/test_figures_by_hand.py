@@ -16,13 +16,14 @@ from scipy.stats import t
 from sqlalchemy import select
 
 from steelyard.annotation.pipeline import PipelineRules
-from steelyard.workbench.demo import demo_cases, import_batch, start_project
+from steelyard.workbench.demo import demo_cases
 from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.listings import LARGEST_PAGE, AnswerNote, answer_page
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredPerson, StoredProject

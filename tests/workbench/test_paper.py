@@ -14,10 +14,11 @@ from steelyard.cli.main import build_app
 from steelyard.core.errors import OutputError
 from steelyard.report.text_tables import TextTable, latex_table, markdown_table
 from steelyard.statistics.intervals import Estimate
-from steelyard.workbench.demo import add_guidelines, demo_cases, import_batch, start_project
+from steelyard.workbench.demo import add_guidelines, demo_cases
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph, paper_pages, paper_tables
 from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredPairAgreement

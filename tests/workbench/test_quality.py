@@ -11,11 +11,12 @@ from sqlalchemy import select
 from steelyard.annotation.answers import TaskAnswer, outcome_of
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.statistics.agreement import alpha, coincidences, unique_labels
-from steelyard.workbench.demo import demo_cases, import_batch, start_project
+from steelyard.workbench.demo import demo_cases
 from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.figures.label_coincidences import several_coincidences
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredProject, StoredReview, StoredTask

@@ -15,11 +15,11 @@ from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
-from steelyard.workbench.demo import PASSWORD, import_batch, start_project
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulated_projects import PASSWORD, import_batch, start_project
 from steelyard.workbench.simulation import annotate
 from steelyard.workbench.storage.tables import StoredItem, StoredPerson
 from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, question_fields

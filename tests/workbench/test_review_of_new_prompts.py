@@ -6,8 +6,8 @@ from chat_server import record
 from steelyard.core.types import Case, Message, Prompt
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.sample import sample
-from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.tables import StoredProject
 from task_kind_cases import rules_for

@@ -17,12 +17,13 @@ from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.resolve import resolve
 from steelyard.workbench.accounts.people import ROLES
-from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
+from steelyard.workbench.demo import demo_cases, open_demo, simulate_to_bench
 from steelyard.workbench.pipeline.alignment import all_items_to_align
 from steelyard.workbench.pipeline.case_export import BLOCK, export_cases
 from steelyard.workbench.pipeline.counters import recount
 from steelyard.workbench.pipeline.projects import count_states
 from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database

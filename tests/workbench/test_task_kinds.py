@@ -10,12 +10,12 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import encode_case
-from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.projects import ProjectSettings
 from steelyard.workbench.pipeline.question_words import catalogues_of, question_in_words
 from steelyard.workbench.results.answer_records import answer_records, gold_records
 from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 from steelyard.workbench.views.pages import LANGUAGES

@@ -1,55 +1,48 @@
-"""The demonstration: a workbench with simulated people in the middle of a project, in a folder of its own.
+"""Workbenches that simulated people fill: the demonstration in the middle of a project, and a rehearsal to its end.
 
-Every item, answer and decision in it is simulated, and every page says so. Accounts of each role wait for a visitor.
+Every item, answer and decision is simulated, and every page says so. Accounts of each role wait for a visitor.
 """
 
 import itertools
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 
-import msgspec
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, Layer, PipelineRules
-from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.errors import OutputError
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.simulate import Config as Material
 from steelyard.stages.simulate import simulate
-from steelyard.workbench.accounts.people import NewPerson, add_person, make_key
 from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.pipeline.alignment import all_items_to_align
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.pipeline.review_placement import ROLE_OF
-from steelyard.workbench.qualification.material import import_qualification
-from steelyard.workbench.simulated_people import Crew, Habits, Simulation, latent_qualities
+from steelyard.workbench.simulated_people import Simulation
+from steelyard.workbench.simulated_projects import (
+    NUM_QUALIFICATION,
+    WORKBENCH_FILE,
+    import_batch,
+    made_whole,
+    start_project,
+)
 from steelyard.workbench.simulation import adjudicate_items, adjudicate_layers, annotate, review, work_until_finished
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import Role, StoredPerson, StoredProject
+from steelyard.workbench.storage.tables import StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 
-PASSWORD = "simulated people"
-NUM_ANNOTATORS = 29
-"""As many as annotated CheemsBench."""
 _NUM_PROMPTS = 60
 _DAYS = 8
 _PACE = 400.0
 """Some minutes of work of each person stand for the days of a project, which end before the visitor comes."""
 _REVIEW_GOLD_SHARE = 0.4
 """A few dozen reviews show little of their reviewers with the usual share."""
-_FILE = "workbench.db"
-_NUM_QUALIFICATION = 5
 _ORDERING_KINDS = ("ranking", "pairwise", "baseline")
 """The kinds of tasks to which a ranking of the responses is a reference: the others have no qualification here."""
-_REASON = "Simulated: this order is that of the qualities that were drawn for the responses."
 _ROUNDS_TO_ALIGN = 3
 """In the first people propose, in the second the others take it or give up, in the third both have."""
 
@@ -58,13 +51,13 @@ def open_demo(folder: Path, seed: int) -> Database:
     """Return the workbench of a folder with a populated project, which is made if the folder has none.
 
     There are accounts ``annotator``, ``delivery``, ``operations``, ``researcher`` and ``administrator`` with the
-    password `PASSWORD`. Raises OutputError where the folder cannot be written.
+    password `simulated_projects.PASSWORD`. Raises OutputError where the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / _FILE).exists():
+    if not (folder / WORKBENCH_FILE).exists():
         with made_whole(folder) as made:
             populate(made, demo_cases(folder / "cases", seed=seed), seed=seed)
-    database = Database(f"sqlite:///{folder / _FILE}")
+    database = Database(f"sqlite:///{folder / WORKBENCH_FILE}")
     database.migrate()
     return database
 
@@ -82,7 +75,7 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
     Every other kind of tasks has a small project of its own.
     """
     begun_at = time.time() - _DAYS * 24 * 3600
-    num_examples = min(_NUM_QUALIFICATION, len(cases) // 10)
+    num_examples = min(NUM_QUALIFICATION, len(cases) // 10)
     examples, cases = cases[:num_examples], cases[num_examples:]
     rules = PipelineRules(review_gold_share=_REVIEW_GOLD_SHARE)
     simulation = start_project(database, cases, seed=seed, begun_at=begun_at, rules=rules, qualification=examples)
@@ -157,82 +150,6 @@ def replace_visitor(simulation: Simulation) -> None:
     adjudicate_items(simulation._replace(crew=simulation.crew._replace(annotators=others[::2])))
 
 
-def start_project(
-    database: Database,
-    cases: Iterable[Case],
-    *,
-    seed: int,
-    begun_at: float,
-    num_annotators: int = NUM_ANNOTATORS,
-    rules: PipelineRules | None = None,
-    tasks: TaskRules | None = None,
-    habits: Habits | None = None,
-    qualification: Sequence[Case] = (),
-    name: str = "Simulated project",
-) -> Simulation:
-    """Make a project of simulated people: annotators, two in each layer, and an administrator. Nothing is imported.
-
-    With cases for a qualification, its annotators pass `_NUM_QUALIFICATION` tasks of these first; their rankings are
-    the reference.
-    """
-    every = (*cases, *qualification)
-    qualifying = QualificationRules(num_tasks=_NUM_QUALIFICATION if qualification else 0, least_accuracy=0.7)
-
-    def make(session: Session) -> Crew:
-        make_key(session)
-        settings = ProjectSettings(
-            rules=rules or PipelineRules(), tasks=tasks or TaskRules(), qualification=qualifying, seed=seed
-        )
-        project = add_project(session, name, settings, by=None, at=begun_at, is_simulated=True)
-
-        def add(role: Role, number: int) -> int:
-            # The first of each role is the visitor's; the others cannot log in.
-            new = NewPerson(
-                name=role if number == 0 else f"{role} {number + 1}",
-                role=role,
-                password=PASSWORD if number == 0 else None,
-                display_name=f"Simulated {role} {number + 1}",
-                is_simulated=True,
-            )
-            return add_person(session, new, by=None, at=begun_at).id
-
-        annotators = tuple(add("annotator", number) for number in range(num_annotators))
-        layers: dict[Layer, tuple[int, ...]] = {
-            layer: tuple(add(cast(Role, ROLE_OF[layer]), number) for number in range(2)) for layer in LAYERS
-        }
-        add("administrator", 0)
-        if qualification:
-            bare = [
-                msgspec.structs.replace(_without_answers(case, has_reference=True), meta={"reason": _REASON})
-                for case in qualification
-            ]
-            import_qualification(session, project, bare, by=None, at=begun_at)
-        return Crew(project.id, annotators, layers)
-
-    return Simulation(
-        database=database,
-        crew=database.write(make),
-        qualities=latent_qualities(every, tasks or TaskRules(), seed=seed),
-        habits=habits or Habits(),
-        seed=seed,
-        begun_at=begun_at,
-    )
-
-
-def import_batch(simulation: Simulation, cases: Iterable[Case], batch: str, *, has_reference: bool = False) -> None:
-    """Import cases as one batch, without judgments and anything that tells how a response was made.
-
-    Rankings stay where ``has_reference`` says that the tasks are compared with them.
-    """
-    bare = [_without_answers(case, has_reference=has_reference) for case in cases]
-
-    def load(session: Session) -> None:
-        project = session.get_one(StoredProject, simulation.crew.project)
-        import_cases(session, project, bare, batch=batch, by=None, at=simulation.begun_at)
-
-    simulation.database.write(load)
-
-
 def simulate_to_bench(
     cases: Path,
     out: Path,
@@ -249,15 +166,15 @@ def simulate_to_bench(
     OutputError for a folder that has a workbench, and EvidenceError for cases that the rules of the tasks refuse.
     """
     every = tuple(read_cases(cases))
-    if (out / _FILE).exists():
-        raise OutputError("exists already", where=str(out / _FILE), do="name a folder without a workbench")
+    if (out / WORKBENCH_FILE).exists():
+        raise OutputError("exists already", where=str(out / WORKBENCH_FILE), do="name a folder without a workbench")
     out.mkdir(parents=True, exist_ok=True)
     with made_whole(out) as database:
         kind = (tasks or TaskRules()).kind
         examples: tuple[Case, ...] = ()
         if kind in _ORDERING_KINDS:
             with TemporaryDirectory() as folder:
-                examples = demo_cases(Path(folder), seed=seed + 1, num_prompts=_NUM_QUALIFICATION)
+                examples = demo_cases(Path(folder), seed=seed + 1, num_prompts=NUM_QUALIFICATION)
         simulation = start_project(
             database, every, seed=seed, begun_at=time.time(), rules=rules, tasks=tasks, qualification=examples
         )
@@ -267,34 +184,3 @@ def simulate_to_bench(
             project = session.get_one(StoredProject, simulation.crew.project)
             write_cases(out / "bench.jsonl", export_cases(session, project, evidence=evidence))
     return states
-
-
-@contextmanager
-def made_whole(folder: Path) -> Iterator[Database]:
-    """Give a new workbench that has its name in the folder only when the block ends without an error."""
-    unfinished = folder / f"{_FILE}.unfinished"
-    # What a run that was killed left.
-    _remove(unfinished)
-    database = Database(f"sqlite:///{unfinished}")
-    try:
-        database.migrate()
-        yield database
-    except BaseException:
-        database.close()
-        _remove(unfinished)
-        raise
-    # The last connection that is closed writes the log of changes into the file.
-    database.close()
-    unfinished.replace(folder / _FILE)
-
-
-def _remove(database: Path) -> None:
-    """Remove the file of a database, with its logs."""
-    for file in database.parent.glob(f"{database.name}*"):
-        file.unlink()
-
-
-def _without_answers(case: Case, *, has_reference: bool) -> Case:
-    responses = tuple(msgspec.structs.replace(response, author=None, meta=None) for response in case.responses)
-    bare = msgspec.structs.replace(case, responses=responses, judgments=(), ratings=())
-    return bare if has_reference else msgspec.structs.replace(bare, ranking=None, pairs=None)

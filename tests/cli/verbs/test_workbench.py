@@ -20,10 +20,10 @@ from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.workbench.accounts.people import NewPerson, add_person, log_in, make_key
-from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, is_simulated, settings_of
 from steelyard.workbench.qualification.results import qualification_figures
 from steelyard.workbench.serving import Reach, options_of
+from steelyard.workbench.simulated_projects import import_batch, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredPerson, StoredProject

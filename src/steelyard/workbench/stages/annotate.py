@@ -28,7 +28,6 @@ from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.workbench.demo import made_whole, start_project
 from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
     add_project,
@@ -38,6 +37,7 @@ from steelyard.workbench.pipeline.projects import (
     settings_of,
 )
 from steelyard.workbench.pipeline.waiting import waiting_lines
+from steelyard.workbench.simulated_projects import made_whole, start_project
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.stages._project_file import (
     DATABASE_FILE,
