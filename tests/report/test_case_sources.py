@@ -7,7 +7,8 @@ import tiny
 from steelyard.core.errors import ConfigError, FileError, RecordError
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import result_folder
-from steelyard.report.case_sources import choose_rule, find_scores, look_up
+from steelyard.report.case_scores import find_scores
+from steelyard.report.case_sources import choose_rule, look_up
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.merge import merge

@@ -7,7 +7,7 @@ from steelyard.core.types import Case, Message, Prompt, Rating, Response, Scores
 from steelyard.io.terminal_text import plain, width_of
 from steelyard.networks.answer_tokens import Piece, ShownAnswer
 from steelyard.report.case_analysis import analyze_case
-from steelyard.report.item_judgments import CaseScores
+from steelyard.report.case_scores import CaseScores
 from steelyard.report.item_page import ItemPage, page_lines, page_record, prompt_lines, response_lines, token_lines
 from strategies import case, cases, judgment
 

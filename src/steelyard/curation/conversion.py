@@ -16,6 +16,7 @@ from steelyard.core.types import Case, JsonObject, Kind, Record
 from steelyard.curation.column_names import ANNOTATORS
 from steelyard.curation.format_support import AS_READ, PARTS
 from steelyard.curation.merge import ROWS, only_kind
+from steelyard.ranking.pairs import pairs_of
 from steelyard.translation.grading import GradedPairs
 
 OTHERS = "(others)"
@@ -59,6 +60,16 @@ def count_blanks(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[Case
         warnings["empty or blank prompts"] += is_blank(prompt_text(case))
         warnings["responses that differ from another in form alone"] += sum(
             first != second and is_same_text(first, second) for first, second in combinations(texts, 2)
+        )
+        yield case
+
+
+def count_equal_texts(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[Case]:
+    """Yield the cases; pairs that no model can win are counted, since trainers read them without a word."""
+    for case in cases:
+        texts = [response_text(response) for response in case.responses]
+        warnings["pairs of equal texts"] += sum(
+            is_same_text(texts[pair.better], texts[pair.worse]) for pair in pairs_of(case)
         )
         yield case
 

@@ -40,23 +40,23 @@ def row_store(
 
 
 def joined_rows(
-    cases: Iterable[Case], store: LineStore | None, reader: Format, warnings: Counter[str], *, title: str
+    cases: Iterable[Case], store: LineStore | None, reader: Format, warnings: Counter[str], *, name: str
 ) -> Iterator[Case]:
     """Yield every prompt once, in order of first appearance; without a store the cases as they are.
 
-    Memory holds one prompt; the rows wait on disk.
+    Memory holds one prompt; the rows wait on disk. Progress bars show ``name``, the input.
     """
-    if store is None:
-        yield from with_unique_ids(cases, warnings) if reader.has_evidence_rows else cases
-        return
     # Two rows with ids of their own are about one prompt where both the id and the text are equal.
     by_id = "prompt ids" in reader.supports
     keys = partial(evidence_key, by_id=by_id) if reader.has_evidence_rows else prompt_key
-    for place, case in enumerate(track(cases, title)):
-        store.add(keys(case) or f"row {place}".encode(), place, encode_case(case))
-    store.index()
-    joined = _joined_groups(store, reader, warnings)
-    yield from with_unique_ids(joined, warnings) if reader.has_evidence_rows else joined
+    if store is not None:
+        for place, case in enumerate(track(cases, f"reading {name}")):
+            store.add(keys(case) or f"row {place}".encode(), place, encode_case(case))
+        store.index()
+        cases = _joined_groups(store, reader, warnings)
+    if reader.has_evidence_rows:
+        cases = with_unique_ids(cases, warnings)
+    yield from track(cases, f"converting {name}")
 
 
 def _joined_groups(store: LineStore, reader: Format, warnings: Counter[str]) -> Iterator[Case]:

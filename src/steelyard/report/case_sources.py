@@ -1,26 +1,23 @@
-"""The sources of a case: the case files behind CASES or RUN, scores, model, and the rule for judgments."""
+"""The sources of a case: the case files behind CASES or RUN, files of scores, model, and the rule for judgments."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from steelyard.core.checks import checked_scores
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, Place, UserError, choices
+from steelyard.core.errors import ConfigError, FileError, UserError, choices
 from steelyard.core.plugins import build
 from steelyard.core.remedies import CASES, Advice, Command, Remedy
-from steelyard.core.types import Case, JsonObject, Run, Scores
+from steelyard.core.types import Case, JsonObject, Run
 from steelyard.evaluation.evaluations import bench_of
-from steelyard.evaluation.items import ScoredItem
-from steelyard.io.cases import placed_lines, read_cases
+from steelyard.io.cases import read_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, read_run
-from steelyard.io.scored_cases import is_score_table, placed_scores, with_every_response
 from steelyard.plugins.reward_models import ModelChoice, choose_model
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
@@ -28,12 +25,10 @@ from steelyard.ranking.judgment_table import (
     Only,
     parse_only,
 )
-from steelyard.report.item_judgments import CaseScores
 
 _WRITTEN_SUFFIXES = (".jsonl", ".parquet")
 _READ_SUFFIXES = (*_WRITTEN_SUFFIXES, ".json")
 _NO_CASES = ("model", "scores", "tokenizer", "run")
-Line = TypeVar("Line", Scores, ScoredItem)
 
 
 class Rule(BaseConfig, frozen=True):
@@ -209,35 +204,3 @@ def _rule(folder: Path, run: Run) -> Rule:
     if settings["aggregate"] == "dawid-skene":
         settings["aggregate"] = "majority"  # one case has no fit of the judges: that takes the whole file
     return resolve_config(Rule, settings, where=str(folder / RUN_FILE))
-
-
-def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[CaseScores | None, str]:
-    """Return the scores of the case with its line of ``items``, and a sentence that names both places, or the problem.
-
-    Raises RecordError, with the line, for a file that is broken, and FileError for one that is not there.
-    """
-    match = _line_of(placed_scores(path), case)
-    if match is None:
-        return None, f"scores: {path} has no line for this item"
-    place, line = match
-    try:
-        whole = with_every_response(case, line) if is_score_table(path) else line
-        scores = checked_scores(case, whole, by="it")
-    except EvidenceError as error:
-        return None, f"scores: {place} does NOT FIT this item: {error.problem}"
-    outcome = None if items is None else _line_of(placed_lines(items, ScoredItem), case)
-    sentence = f"scores: {place}" + (f"; its result: {outcome[0]}" if outcome else "")
-    return CaseScores(str(path), scores, outcome[1] if outcome else None), sentence
-
-
-def _line_of(lines: Iterable[tuple[Place, Line]], case: Case) -> tuple[Place, Line] | None:
-    """Return the line of this prompt and language; one without a language counts where no line names it."""
-    other: tuple[Place, Line] | None = None
-    for place, line in lines:
-        if line.prompt != case.prompt.id:
-            continue
-        if line.language == case.prompt.language:
-            return place, line
-        if line.language is None:
-            other = other or (place, line)
-    return other

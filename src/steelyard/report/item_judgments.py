@@ -12,10 +12,9 @@ An arrow that points left contradicts the tiers; ``!`` marks judgments in confli
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import NamedTuple
 
 from steelyard.core.text import number_of, verb_for
-from steelyard.core.types import Judgment, Ranking, Scores
+from steelyard.core.types import Judgment, Ranking
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.terminal_text import (
     INDENT,
@@ -28,6 +27,7 @@ from steelyard.io.terminal_text import (
     visible_line,
 )
 from steelyard.report.case_analysis import Arrow, CaseAnalysis, Cycle
+from steelyard.report.case_scores import CaseScores
 
 MOST_JUDGMENTS = 60
 _MOST_BAR = 24
@@ -43,14 +43,6 @@ _MEANINGS = {
 }
 # The left end, the line, the crossing of another column, and the right end, by outcome.
 _STROKES = {">": "├─┼>", "<": "<─┼┤", "=": "╞═╪╡", "?": "├╌┼┤"}
-
-
-class CaseScores(NamedTuple):
-    """The scores of the case in one file, and its counts in the evaluation that wrote the file, if any."""
-
-    name: str
-    scores: Scores
-    outcome: ScoredItem | None = None
 
 
 def judgment_lines(analysis: CaseAnalysis, width: int) -> list[Line]:

@@ -25,8 +25,8 @@ from steelyard.io.terminal_text import (
 from steelyard.networks.answer_tokens import Piece, ShownAnswer, shown_piece
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.report.case_analysis import CaseAnalysis
+from steelyard.report.case_scores import CaseScores
 from steelyard.report.item_judgments import (
-    CaseScores,
     cycle_lines,
     judgment_lines,
     pair_lines,

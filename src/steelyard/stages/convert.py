@@ -15,8 +15,14 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, KindError, OutputError
 from steelyard.core.remedies import KIND, Advice, Remedy
 from steelyard.core.types import Case, Counts, JsonObject, Run
-from steelyard.curation.conversion import Conversion, ConversionSummary, ConversionTally, with_defaults, with_evidence
-from steelyard.curation.input_checks import are_unwinnable, pair_table
+from steelyard.curation.conversion import (
+    Conversion,
+    ConversionSummary,
+    ConversionTally,
+    count_equal_texts,
+    with_defaults,
+    with_evidence,
+)
 from steelyard.evaluation.recognition import OWN_KIND, WRITTEN_KINDS, format_of, written_format
 from steelyard.io.cases import CASE_SUFFIXES, write_cases
 from steelyard.io.conversion_record import conversion_summary, convert_once, datasets_of
@@ -28,11 +34,9 @@ from steelyard.io.foreign_cases import (
     write_foreign_cases,
 )
 from steelyard.io.joined_rows import joined_rows, row_store
-from steelyard.io.progress import track
 from steelyard.io.rows import Quotes, TextForm
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import Argument, SettingOption, Verb, settings
-from steelyard.ranking.pairs import pairs_of
 from steelyard.translation.grading import GradingConfig, graded_pairs
 
 
@@ -217,18 +221,18 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
     is_own = from_kind == OWN_KIND
     with row_store(out, reader, config.rows if is_read_in else "apart", is_own=is_own) as store:
         read = read_foreign_cases(files, form, reader=reader, is_own=is_own, warnings=warnings, tally=tally)
-        read = joined_rows(_counted(read, taken, "rows"), store, reader, warnings, title=f"reading {name}")
+        read = joined_rows(_counted(read, taken, "rows"), store, reader, warnings, name=name)
         read = with_evidence(read, warnings, kind=config.evidence, derives_judgments=config.ratings_to_judgments)
         read = with_defaults(read, {name: getattr(config, name) for name in ("language", "subset", "source")})
         read, translations = _counted(read, taken, "cases"), None
         if config.translation_pairs is not None:
             read, translations = graded_pairs(read, config.translation_pairs, config.grading)
-        shown = track(tally.cases(read), f"converting {name}")
+        read = tally.cases(read)
         if is_read_in:
-            num_written = write_cases(out, shown)
+            num_written = write_cases(out, read)
         else:
-            shown = _count_equal_texts(shown, warnings)
-            num_written = write_foreign_cases(out, shown, writer, to_kind, dropped=dropped, taken=taken)
+            read = count_equal_texts(read, warnings)
+            num_written = write_foreign_cases(out, read, writer, to_kind, dropped=dropped, taken=taken)
     counts = (taken["rows"], taken["cases"], num_written)
     return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns, translations)
 
@@ -249,11 +253,4 @@ def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, fo
 def _counted(cases: Iterator[Case], taken: Counter[str], name: str) -> Iterator[Case]:
     for case in cases:
         taken[name] += 1
-        yield case
-
-
-def _count_equal_texts(cases: Iterator[Case], warnings: Counter[str]) -> Iterator[Case]:
-    """Yield the cases; pairs that no model can win are counted, since trainers read them without a word."""
-    for case in cases:
-        warnings["pairs of equal texts"] += int(are_unwinnable([case], pair_table([pairs_of(case)])).sum())
         yield case

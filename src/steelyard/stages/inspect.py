@@ -16,7 +16,8 @@ from steelyard.core.types import Case, JsonObject, Meta
 from steelyard.networks.answer_tokens import ShownAnswer, shown_answers
 from steelyard.plugins.reward_models import FOLDER_KIND, ModelChoice, choose_model
 from steelyard.report.case_analysis import analyze_case
-from steelyard.report.case_sources import Rule, Target, find_scores, look_up
+from steelyard.report.case_scores import find_scores
+from steelyard.report.case_sources import Rule, Target, look_up
 from steelyard.report.item_list import ItemFilter, ItemList, find_item, list_items
 from steelyard.report.item_page import ItemPage
 from steelyard.report.worst_pairs import WorstPairs, find_worst_pairs
