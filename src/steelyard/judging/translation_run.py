@@ -25,7 +25,7 @@ from steelyard.translation.bench_lengths import length_limits
 from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.meaning import Encode, MeaningCheck
 from steelyard.translation.requests import TranslatedItem
-from steelyard.translation.review import ReviewRule, native_case, quality_cases
+from steelyard.translation.review import native_case, quality_cases, review_rank
 from steelyard.translation.word_alignment import ResponseOrder
 
 FINDINGS_FILE, FAILED_FILE, KEPT_FILE = "findings.jsonl", "failed.jsonl", "kept.json"
@@ -39,8 +39,9 @@ def write_examined(
     result: Result,
     bench: BenchFile,
     pairs: Callable[[], Iterable[CheckedPair]],
-    rule: ReviewRule,
     *,
+    num_review: int,
+    seed: int,
     is_made: bool,
     is_sent: bool,
     allow_failed: int,
@@ -48,6 +49,7 @@ def write_examined(
 ) -> tuple[TranslationCounter, int]:
     """Examine all pairs, write the files of a run, and return the counts and the number of items that are kept.
 
+    People review ``num_review`` undamaged items of each language besides all damaged ones, drawn by ``seed``.
     ``is_sent``: the requests are sent now, not in batch files. With ``is_made`` the cases are written, too, each source
     followed by its new translations. With ``encode`` the meanings are compared. Raises ModelError for
     more than ``allow_failed`` items without a translation, before anything is written, and EvidenceError for no pair.
@@ -75,7 +77,7 @@ def write_examined(
             name: stack.enter_context(atomic_write(result.path(name)))
             for name in (FINDINGS_FILE, FAILED_FILE, *REVIEW_FILES.values())
         }
-        written = _written(examined, files, rule)
+        written = _written(examined, files, num_review, seed)
         if is_made:
             with atomic_write(result.path("cases.jsonl")) as file:
                 file.writelines(map(encode_case, bench.with_translations(written)))
@@ -89,7 +91,7 @@ def write_examined(
 
 
 def _written(
-    examined: Iterable[ExaminedPair], files: Mapping[str, IO[bytes]], rule: ReviewRule
+    examined: Iterable[ExaminedPair], files: Mapping[str, IO[bytes]], num_review: int, seed: int
 ) -> Iterator[CheckedPair]:
     """Write the findings, the failed items and the cases for people, and yield the pairs that are cases."""
     drawn: dict[str, list[tuple[str, CheckedPair]]] = {}
@@ -106,8 +108,8 @@ def _written(
             _write_review(files, pair, findings)
         else:
             of_language = drawn.setdefault(pair.language, [])
-            insort(of_language, (rule.rank(pair.source), pair), key=itemgetter(0))
-            del of_language[rule.number :]
+            insort(of_language, (review_rank(pair.source, seed), pair), key=itemgetter(0))
+            del of_language[num_review:]
         if not is_equal:
             yield pair
     for of_language in drawn.values():

@@ -36,7 +36,6 @@ from steelyard.judging.translation_run import write_examined
 from steelyard.judging.translation_summary import TranslateSummary
 from steelyard.judging.translator import Translation, TranslatorChoice
 from steelyard.networks.settings import EncoderSettings
-from steelyard.translation.review import ReviewRule
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -199,7 +198,6 @@ def _record(
     is_sent: bool = True,
 ) -> None:
     """Examine the pairs, write the files of the run, and count."""
-    rule = ReviewRule(config.num_review, config.seed)
     is_made = translation is not None
     encode = None
     if config.encoder.path is not None:
@@ -210,7 +208,8 @@ def _record(
         result,
         bench,
         pairs,
-        rule,
+        num_review=config.num_review,
+        seed=config.seed,
         is_made=is_made,
         is_sent=is_sent,
         allow_failed=config.allow_failed,

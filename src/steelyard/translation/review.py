@@ -5,7 +5,6 @@ translated item with its two responses (``native_check``).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -15,15 +14,9 @@ from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.items import item_texts
 
 
-class ReviewRule(NamedTuple):
-    """Number of undamaged items of each language that people review besides the damaged ones, drawn by the seed."""
-
-    number: int
-    seed: int
-
-    def rank(self, case: Case) -> str:
-        """Return the order in which items are drawn: the same items in all languages."""
-        return content_id(f"{self.seed} review {case.prompt.id}")
+def review_rank(case: Case, seed: int) -> str:
+    """Return the place of an undamaged item in the order in which items are drawn, the same in all languages."""
+    return content_id(f"{seed} review {case.prompt.id}")
 
 
 def native_case(target: Case) -> Case | None:
