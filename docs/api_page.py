@@ -26,7 +26,8 @@ WRITTEN = ("data", "judgments", "models", "comparisons", "pipelines")
 """The modules with functions that are written out."""
 RESULTS = {
     "cases": ("Cases",),
-    "outcomes": ("Outcome", "ModelEvaluation", "ScoredCases", "TrainedModel", "ReportPage", "Pipeline", "RunViewer"),
+    "outcomes": ("Outcome", "RunViewer"),
+    "stage_outcomes": ("ModelEvaluation", "ScoredCases", "TrainedModel", "ReportPage", "Pipeline"),
     "unrecorded": ("Converted", "ItemView"),
     "loaded": ("LoadedModel",),
     "rows": ("Rows",),
@@ -356,7 +357,8 @@ def made_stub() -> str:
     modules |= {"steelyard.api.calls": {"PathText"}, "steelyard.api.cases": {"CasesLike"}}
     modules |= {
         "steelyard.api.loaded": {"ModelLike", "ScoresLike"},
-        "steelyard.api.outcomes": {"Outcome", "TrainedModel"},
+        "steelyard.api.outcomes": {"Outcome"},
+        "steelyard.api.stage_outcomes": {"TrainedModel"},
         "steelyard.core.types": {"JsonObject"},
     }
     aliases = ["PlanLike = PathText | JsonObject", "RunLike = PathText | Outcome[Any]"]

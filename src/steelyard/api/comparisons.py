@@ -6,7 +6,8 @@ from typing import Any
 
 from steelyard.api.arguments import checked
 from steelyard.api.calls import Call, PathText, config_of, verb
-from steelyard.api.outcomes import Outcome, ReportPage, RunViewer
+from steelyard.api.outcomes import Outcome, RunViewer
+from steelyard.api.stage_outcomes import ReportPage
 from steelyard.api.wording import in_python
 from steelyard.core.errors import ConfigError, UserError
 

@@ -12,7 +12,7 @@ import msgspec
 from steelyard.api.arguments import check_value
 from steelyard.api.calls import Call, json_value
 from steelyard.api.cases import Cases
-from steelyard.api.outcomes import ScoredCases, TrainedModel
+from steelyard.api.stage_outcomes import ScoredCases, TrainedModel
 from steelyard.core.checks import Turns, content_id, read_responses, read_turns
 from steelyard.core.comparison import Reply, Request
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError

@@ -17,7 +17,7 @@ from steelyard.api.loaded import (
     scores_file,
     scoring_of,
 )
-from steelyard.api.outcomes import ModelEvaluation, ScoredCases, TrainedModel
+from steelyard.api.stage_outcomes import ModelEvaluation, ScoredCases, TrainedModel
 from steelyard.core.checks import Turns
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.api.arguments import checked
 from steelyard.api.calls import Call, PathText, json_value
-from steelyard.api.outcomes import Outcome, Pipeline
+from steelyard.api.outcomes import Outcome
+from steelyard.api.stage_outcomes import Pipeline
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Run
 

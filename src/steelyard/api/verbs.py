@@ -12,7 +12,8 @@ from typing import Any
 from steelyard.api.calls import Call, config_of, verb
 from steelyard.api.inputs import made_verbs, stage_inputs
 from steelyard.api.loaded import scoring_of
-from steelyard.api.outcomes import Outcome, TrainedModel
+from steelyard.api.outcomes import Outcome
+from steelyard.api.stage_outcomes import TrainedModel
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Run
 from steelyard.io.verbs import paragraphs, run_verb, stage_verbs
