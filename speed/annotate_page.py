@@ -24,7 +24,8 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.accounts.people import make_key
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.storage.database import Database
 from workbench_server import Login, ServedWorkbench
 

@@ -101,7 +101,8 @@ def _project(database, settings):
     from steelyard.core.numerics import generator
     from steelyard.core.types import Case, Message, Prompt, Response
     from steelyard.workbench.accounts.people import NewPerson, add_person
-    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+    from steelyard.workbench.pipeline.case_import import import_cases
+    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
     from workbench_clients import tokens_of
 
     random, at = generator(0, "workbench"), time.time()

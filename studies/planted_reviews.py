@@ -32,7 +32,8 @@ from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.demo import demo_cases
 from steelyard.workbench.figures.reviewer_figures import FEWEST_WRONG, ReviewerAccuracy, reviewer_accuracy
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.simulated_people import ReviewerRates, reviewer_rates
 from steelyard.workbench.simulated_projects import start_project
 from steelyard.workbench.simulation import work_until_finished

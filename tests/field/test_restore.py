@@ -17,7 +17,7 @@ from postgres_server import postgres_serving, programs, run_statement
 from steelyard.workbench.accounts.api_tokens import issue_token, revoke_token
 from steelyard.workbench.accounts.people import NewPerson, add_person, log_in, make_key
 from steelyard.workbench.accounts.permissions import COOKIE
-from steelyard.workbench.pipeline.projects import import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database

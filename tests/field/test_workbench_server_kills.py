@@ -16,7 +16,8 @@ from sqlalchemy import func, select, update
 
 from steelyard.workbench.accounts.api_tokens import issue_token
 from steelyard.workbench.accounts.people import NewPerson, add_person
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredTask

@@ -23,7 +23,8 @@ from postgres_server import postgres_serving, run_statement
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.io.cases import write_cases
 from steelyard.workbench.accounts.people import NewPerson, add_person
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.pipeline.reviewing import Verdict, decide
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database

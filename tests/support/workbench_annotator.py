@@ -10,7 +10,8 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.accounts.people import log_in, public_name
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredTask
 from workbench_people import NOON, content_of
 from workbench_server import PASSWORD, Login

@@ -12,8 +12,9 @@ from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.workbench.accounts.people import NewPerson, add_person, log_in
 from steelyard.workbench.accounts.permissions import COOKIE
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.disputes import evidence_of
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, settings_of
 from steelyard.workbench.pipeline.queues import Membership, next_assignments
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.storage.tables import (

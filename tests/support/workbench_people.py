@@ -8,7 +8,8 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.accounts.people import NewPerson, add_person
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, settings_of
 from steelyard.workbench.pipeline.queues import Membership, next_assignments
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.storage.figure_tables import (

@@ -25,8 +25,9 @@ from steelyard.workbench.accounts.people import (
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.fit_keeper import THREAD_NAME
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.counters import count_what_is_stored
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import (

@@ -6,7 +6,8 @@ from sqlalchemy import func, select
 
 from browser import CHROMIUM
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredAnswer, StoredItem, StoredTask
 from task_kind_cases import cases_for, rules_for
 from workbench_people import NO_GOLD, NOON, content_of

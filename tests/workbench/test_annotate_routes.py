@@ -9,7 +9,8 @@ from sqlalchemy import select
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.accounts.people import make_key
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredGuideline, StoredItem, StoredTask
 from workbench_people import NOON, content_of

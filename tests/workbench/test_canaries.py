@@ -19,7 +19,8 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.types import Case, Judgment, Rating
 from steelyard.workbench.accounts.people import ROLES
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.qualification.material import import_qualification

@@ -16,7 +16,8 @@ from steelyard.core.errors import ConfigError, FileError, OutputError, Place, Re
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.exchange.external_tools import read_export
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import (
     StoredAnswer,

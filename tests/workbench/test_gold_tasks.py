@@ -8,9 +8,9 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.gold_tasks import add_gold_tasks
 from steelyard.workbench.pipeline.item_states import move
-from steelyard.workbench.pipeline.projects import import_cases
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, decide_batch
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredItem, StoredProject, StoredTask
 from workbench_people import NO_GOLD, NOON, answer, cases, make_project, send, take

@@ -9,8 +9,9 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.rater_reliability import RaterParameters
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.figures.hard_items import PAGE_SIZE, disagreement_figures
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.item_assessments import assess_items, has_waiting, known_raters
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.pipeline.rater_fits import FitNote, StoredPanel, fit_people
 from steelyard.workbench.storage.figure_tables import StoredDisagreement, StoredRaterFit
 from steelyard.workbench.storage.tables import StoredProject, StoredTask

@@ -21,9 +21,10 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
 from steelyard.workbench.pipeline.alignment import QueuePage
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.disputes import evidence_of, letters_of
 from steelyard.workbench.pipeline.planted_reviews import reviews_of, shown_to
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, case_of, import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, case_of
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF, place_review
 from steelyard.workbench.pipeline.review_preparation import spoil_task
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review

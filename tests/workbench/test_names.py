@@ -18,7 +18,8 @@ from steelyard.workbench.accounts.people import (
     make_key,
     record_failure,
 )
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.storage.tables import StoredItem, StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 from workbench_people import NOON, cases

@@ -16,6 +16,7 @@ from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
 from steelyard.workbench.pipeline.planted_reviews import (
     evidence_shown,
@@ -23,7 +24,6 @@ from steelyard.workbench.pipeline.planted_reviews import (
     reviews_of,
     shown_to,
 )
-from steelyard.workbench.pipeline.projects import import_cases
 from steelyard.workbench.pipeline.review_preparation import SpoiledTask, spoil_task
 from steelyard.workbench.pipeline.reviewing import (
     Verdict,

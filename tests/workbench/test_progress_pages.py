@@ -17,8 +17,9 @@ from steelyard.workbench.figures import label_coincidences
 from steelyard.workbench.figures.dashboards import ItemCounts, progress_figures, week_of, week_start
 from steelyard.workbench.figures.figure_plots import progress_plots
 from steelyard.workbench.figures.plots import DayColumn, PlotPart, ValueDot, day_columns, dots
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.counters import recount
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask

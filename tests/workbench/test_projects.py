@@ -11,7 +11,8 @@ from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_export import export_cases
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, count_states, import_cases, settings_of
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, count_states, settings_of
 from steelyard.workbench.pipeline.submissions import move
 from steelyard.workbench.storage.tables import (
     StoredAnswer,

@@ -12,7 +12,8 @@ from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Judgment
 from steelyard.workbench.accounts.people import NewPerson, add_person
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.qualification.material import import_qualification, take_gold
 from steelyard.workbench.qualification.results import qualification_figures

@@ -4,7 +4,8 @@ import pytest
 
 from browser import CHROMIUM
 from steelyard.annotation.qualification import QualificationRules
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.qualification.material import import_qualification
 from workbench_annotator import CARD, STEP
 from workbench_people import NO_GOLD, NOON, cases, cases_with_reference

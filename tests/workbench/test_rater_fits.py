@@ -94,7 +94,8 @@ def test_a_fit_of_a_version_without_intervals_of_accuracy_is_due(one_guesses):
 
 def make_project_again(database, people):
     """Make a second project in which one answer was given."""
-    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+    from steelyard.workbench.pipeline.case_import import import_cases
+    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
     from workbench_people import NO_GOLD, cases
 
     def make(session):

@@ -18,7 +18,8 @@ from steelyard.io.run_state import read_state
 from steelyard.recipes.recipe import build_recipe
 from steelyard.recipes.run import plan, run
 from steelyard.workbench.accounts.people import NewPerson, add_person
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.pipeline.reviewing import Verdict, decide_batch
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject

@@ -5,7 +5,7 @@ from sqlalchemy import update
 
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.figures.reviewer_figures import reviewer_accuracy
-from steelyard.workbench.pipeline.projects import import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph, paper_pages
 from steelyard.workbench.simulated_people import Crew as SimulatedCrew

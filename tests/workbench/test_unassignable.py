@@ -8,8 +8,9 @@ from steelyard.annotation.qualification import QualificationRules
 from steelyard.workbench.accounts.people import NewPerson, add_person, change_account
 from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.item_states import lock_item, move
-from steelyard.workbench.pipeline.projects import case_of, plan_tasks, settings_of
+from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.queues import release
+from steelyard.workbench.pipeline.round_plans import plan_tasks
 from steelyard.workbench.pipeline.unassignable import unassignable_work
 from steelyard.workbench.storage.tables import (
     StoredAnswer,

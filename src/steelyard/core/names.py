@@ -6,6 +6,7 @@ of what follows; joiners, which many scripts need within words, count as letters
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 # Controls of direction, spaces without width, fillers and other characters that have no shape (Unicode 16,
 # Default_Ignorable_Code_Point without joiners and variation selectors; interlinear annotation; the blank of Braille).
@@ -49,6 +50,12 @@ def name_key(name: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return " ".join(re.sub(_JOINER, "", folded).split())
+
+
+def similar_name(name: str, others: Iterable[str]) -> str | None:
+    """Return the first of other names that looks the same; null where there is none."""
+    key = name_key(name)
+    return next((other for other in others if name_key(other) == key), None)
 
 
 def escape_unseen(text: str) -> str:

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.task_kinds import TaskRules, kind_names
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.prompts.taxonomy import taxonomy
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.simulated_people import Simulation, latent_qualities
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.tables import StoredProject

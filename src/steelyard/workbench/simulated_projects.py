@@ -13,7 +13,8 @@ from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case
 from steelyard.workbench.accounts.people import NewPerson, add_person, make_key
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.simulated_people import Crew, Habits, Simulation, latent_qualities

@@ -68,7 +68,8 @@ def import_cases_of_file(
     """
     from steelyard.annotation.pipeline import WITHOUT_REVIEW
     from steelyard.io.cases import read_cases
-    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, project_named
+    from steelyard.workbench.pipeline.case_import import import_cases
+    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, project_named
 
     if is_qualification:
         real_work = {"--batch": batch, "--set": settings, "--without-review": is_unreviewed}

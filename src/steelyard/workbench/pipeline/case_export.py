@@ -15,7 +15,9 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.task_kinds import TaskKind, kind_named
+from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject
+from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.disputes import adjudication_order, letters_of
 from steelyard.workbench.pipeline.projects import case_of
 from steelyard.workbench.storage.tables import (
@@ -30,6 +32,7 @@ from steelyard.workbench.storage.tables import (
 
 BLOCK = 500
 """The items that are read at a time."""
+_CASES_IN_A_CHUNK = 50
 ALIGNED = "alignment"
 """The judge of what people aligned; `meta.people` names them."""
 Evidence = Literal["aligned", "both"]
@@ -89,6 +92,12 @@ def export_cases(
                 yield case
         after = items[-1].place, items[-1].id
         session.expunge_all()
+
+
+def exported_chunks(session: Session, project: StoredProject, evidence: Evidence) -> Iterator[bytes]:
+    """Yield lines of a case file, many in a chunk: each chunk waits for its turn between the requests of others."""
+    for some in batched(export_cases(session, project, evidence=evidence), _CASES_IN_A_CHUNK):
+        yield b"".join(map(encode_case, some))
 
 
 def task_name(project: StoredProject, round_number: int, number: int) -> str:

@@ -16,7 +16,8 @@ from steelyard.core.iteration import batched
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.disputes import ALIGNING, TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.item_states import move, retire_tasks
-from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, task_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
+from steelyard.workbench.pipeline.round_plans import task_of
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import HAS_DISCARDS, StoredEvent, StoredItem, StoredTask
 

@@ -14,10 +14,12 @@ from sqlalchemy.orm import Session, aliased
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.numerics import generator
-from steelyard.workbench.pipeline.projects import GOLD_ANSWERS, settings_of
+from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 
+_EVERYBODY = 10**9
+"""The number of answers to a task whose answer is known: everybody may get it."""
 SETTLED = ("alignment", "delivery", "operations", "research")
 """The stages whose answers stand."""
 GOLD_MADE = "gold tasks made"
@@ -74,7 +76,7 @@ def add_gold_tasks(
                 kind=task.kind,
                 responses=task.responses,
                 category=task.category,
-                num_wanted=GOLD_ANSWERS,
+                num_wanted=_EVERYBODY,
                 is_gold=True,
                 gold=msgspec.to_builtins(answer),
             )

@@ -1,7 +1,7 @@
-"""Making planted reviews of items that have just been finished: the truth, or one task with a wrong answer.
+"""Checks of people by items that have just been finished: gold tasks, and planted reviews.
 
-They lie ready until it is their turn (`review_placement`). A wrong answer is one that nobody gave and that differs from
-what was settled on a point.
+Planted reviews show the truth, or one task with a wrong answer: one that nobody gave and that differs from what was
+settled on a point. They lie ready until it is their turn (`review_placement`).
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,13 @@ from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.numerics import generator
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
+from steelyard.workbench.pipeline.gold_tasks import gold_from_finished
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.review_placement import can_review
 from steelyard.workbench.storage.tables import StoredItem, StoredPlantedReview, StoredProject, StoredReview
 
+_BLOCK = 500
 _MOST_READY = 20
 """Planted reviews of a layer that lie ready: each time, the one comes that is most like the item before it."""
 _CHANGED_SHARE = 0.5
@@ -35,7 +37,17 @@ class SpoiledTask(Record, frozen=True, kw_only=True):
     settled: TaskAnswer | None = None
 
 
-def prepare_reviews(session: Session, project: StoredProject, items: Sequence[StoredItem]) -> None:
+def plant_finished(session: Session, project: StoredProject, items: Sequence[StoredItem], *, at: float) -> None:
+    """Make gold tasks and planted reviews of finished items: what was settled in them checks people from now on."""
+    finished = [item for item in items if item.state == "finished"]
+    session.flush()
+    for start in range(0, len(finished), _BLOCK):
+        block = finished[start : start + _BLOCK]
+        gold_from_finished(session, project, [item.id for item in block], at=at)
+        _prepare_reviews(session, project, block)
+
+
+def _prepare_reviews(session: Session, project: StoredProject, items: Sequence[StoredItem]) -> None:
     """Make planted reviews of items that have just been finished, as far as the layers need some.
 
     Items with a task on which its people differ, and that nobody settled, have no truth. Delivery and operations get

@@ -25,7 +25,6 @@ from steelyard.workbench.pipeline.alignment import (
 )
 from steelyard.workbench.pipeline.counters import void_gold
 from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
-from steelyard.workbench.pipeline.gold_tasks import gold_from_finished
 from steelyard.workbench.pipeline.item_states import lock_item, move, retire_tasks
 from steelyard.workbench.pipeline.planted_reviews import (
     decide_planted,
@@ -44,17 +43,10 @@ from steelyard.workbench.pipeline.planted_reviews import (
     shown_sums,
     shown_to,
 )
-from steelyard.workbench.pipeline.projects import (
-    ProjectSettings,
-    case_of,
-    draw_reviews,
-    item_name,
-    plan_tasks,
-    settings_of,
-    task_of,
-)
+from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
-from steelyard.workbench.pipeline.review_preparation import prepare_reviews
+from steelyard.workbench.pipeline.review_preparation import plant_finished
+from steelyard.workbench.pipeline.round_plans import draw_reviews, lasting_name, tasks_of_next_round
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
@@ -231,7 +223,7 @@ def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, per
     project = session.get_one(StoredProject, locked.project_id)
     if verdict.is_accepted:
         move(session, locked, "accepted", person=person, at=at, reason=verdict.reason)
-        _make_gold(session, project, [locked], at=at)
+        plant_finished(session, project, [locked], at=at)
     else:
         begin_round(session, project, [locked], verdict, person=person, at=at)
 
@@ -307,7 +299,7 @@ def decide_batch(
     detail = {"batch": batch, "layer": layer, "items": len(items), "reason": verdict.reason}
     record(session, AuditEvent(action, "project", project.id, person, detail), at=at)
     if verdict.is_accepted:
-        _make_gold(session, project, items, at=at)
+        plant_finished(session, project, items, at=at)
     else:
         retire_in_batch(session, project.id, batch)
         begin_round(session, project, items, verdict, person=person, at=at)
@@ -338,7 +330,7 @@ def begin_round(
         for item in block:
             move(session, item, "rejected", person=person, at=at, reason=verdict.reason)
             item.agreement = None
-            tasks = _new_tasks(session, item, settings, restores_discarded=verdict.restores_discarded)
+            tasks = tasks_of_next_round(session, item, settings, restores_discarded=verdict.restores_discarded)
             session.add_all(tasks)
             if not tasks:
                 move(session, item, "dropped", person=None, at=at, reason="no responses are left for a task")
@@ -347,42 +339,8 @@ def begin_round(
         void_gold(session, numbers)
         retire_reviews(session, numbers)
         session.flush()
-    names = {item_name(item): item.id for item in items}
+    names = {lasting_name(item.prompt, item.language): item.id for item in items}
     draw_reviews(session, project, names, batch, rounds={item.id: item.round for item in items})
-
-
-def _new_tasks(
-    session: Session, item: StoredItem, settings: ProjectSettings, *, restores_discarded: bool
-) -> list[StoredTask]:
-    """Return the tasks of the new round of an item; none where there is nothing to ask.
-
-    The kind of the project's tasks may be another by now, for which the item lacks something: it then gets the tasks of
-    the round before once more.
-    """
-    discarded = [] if restores_discarded else item.discarded
-    if tasks := plan_tasks(item, case_of(item), settings, discarded=discarded):
-        item.discarded = discarded
-        return tasks
-    former = select(StoredTask).where(
-        StoredTask.item_id == item.id,
-        StoredTask.round == item.round - 1,
-        StoredTask.is_retired.is_(False),
-        StoredTask.is_gold.is_(False),
-    )
-    return [
-        task_of(item, number, task.kind, task.responses, num_wanted=settings.rules.num_annotators)
-        for number, task in enumerate(session.scalars(former.order_by(StoredTask.number)).all(), start=1)
-    ]
-
-
-def _make_gold(session: Session, project: StoredProject, items: Sequence[StoredItem], *, at: float) -> None:
-    """Make gold tasks and planted reviews of finished items: what was settled in them checks people from now on."""
-    finished = [item for item in items if item.state == "finished"]
-    session.flush()
-    for start in range(0, len(finished), _BLOCK):
-        block = finished[start : start + _BLOCK]
-        gold_from_finished(session, project, [item.id for item in block], at=at)
-        prepare_reviews(session, project, block)
 
 
 def _write_decision(

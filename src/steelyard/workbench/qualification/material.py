@@ -15,8 +15,9 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.item_states import retire_tasks
-from steelyard.workbench.pipeline.projects import case_of, no_task, plan_case, settings_of
+from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.round_plans import no_task, plan_case
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask

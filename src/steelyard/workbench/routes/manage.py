@@ -12,20 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from steelyard.annotation.pipeline import ItemState
-from steelyard.core.iteration import batched
-from steelyard.io.cases import encode_case
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber, Text, database_of
-from steelyard.workbench.pipeline.case_export import Evidence, export_cases
+from steelyard.workbench.pipeline.case_export import Evidence, exported_chunks
+from steelyard.workbench.pipeline.case_import import ImportNote, import_cases
 from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.listings import ItemSelection, item_page
-from steelyard.workbench.pipeline.projects import (
-    ImportNote,
-    ProjectSettings,
-    add_project,
-    count_states,
-    import_cases,
-    settings_of,
-)
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, count_states, settings_of
 from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
@@ -37,7 +29,6 @@ from steelyard.workbench.views.uploads import read_upload
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 ENDPOINTS = Endpoints((router,))
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER)]
-_CASES_IN_A_CHUNK = 50
 
 
 async def _entered(request: Request) -> dict[str, str]:
@@ -79,10 +70,7 @@ def export_stream(request: Request, project: int, evidence: Evidence, *, by: int
 
     def lines() -> Iterator[bytes]:
         with database.reading() as session:
-            cases = export_cases(session, project_of(session, project), evidence=evidence)
-            # Many in a chunk: each chunk waits for its turn between the requests of others.
-            for some in batched(cases, _CASES_IN_A_CHUNK):
-                yield b"".join(map(encode_case, some))
+            yield from exported_chunks(session, project_of(session, project), evidence)
 
     name = f"project-{project}-{evidence}.jsonl"
     return StreamingResponse(

@@ -29,6 +29,7 @@ from steelyard.workbench.accounts.permissions import (
     database_of,
 )
 from steelyard.workbench.pipeline.case_export import Evidence
+from steelyard.workbench.pipeline.case_import import ImportNote, import_cases
 from steelyard.workbench.pipeline.listings import (
     LARGEST_PAGE,
     AnswerNote,
@@ -39,13 +40,7 @@ from steelyard.workbench.pipeline.listings import (
     item_page,
 )
 from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
-from steelyard.workbench.pipeline.projects import (
-    ImportNote,
-    ProjectSettings,
-    add_project,
-    import_cases,
-    settings_of,
-)
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, settings_of
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, note_sent_answers
 from steelyard.workbench.routes.manage import export_stream, project_of
 from steelyard.workbench.routes.request_bodies import (

@@ -28,14 +28,8 @@ from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.workbench.pipeline.projects import (
-    ProjectSettings,
-    add_project,
-    count_states,
-    import_cases,
-    importable_cases,
-    settings_of,
-)
+from steelyard.workbench.pipeline.case_import import import_cases, importable_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, count_states, settings_of
 from steelyard.workbench.pipeline.waiting import waiting_lines
 from steelyard.workbench.simulated_projects import made_whole, start_project
 from steelyard.workbench.simulation import work_until_finished
