@@ -1,14 +1,20 @@
 """What protects the workbench besides permissions: cookies, throttling, headers, sizes of requests, names of hosts."""
 
 import re
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import select
 
+from steelyard.workbench.accounts import people
 from steelyard.workbench.accounts.people import SESSION_SECONDS
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.storage.tables import StoredLoginAttempt
+from steelyard.workbench.storage.tables import StoredLoginAttempt, StoredPerson
 from workbench_routes import OPEN
 from workbench_site import PASSWORD, SECRETS
 
@@ -60,6 +66,64 @@ def test_logins_are_throttled_by_name_also_with_the_right_password(visit):
     assert [log_in(client, password="wrong").status_code for _ in range(8)] == [401] * 8
     assert log_in(client).status_code == 429
     assert log_in(client, "other").status_code == 303
+
+
+@pytest.fixture
+def slow_passwords(visit):
+    """Give the annotator a password whose check takes long enough for others to come while it goes on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(people, "_hasher", PasswordHasher(time_cost=2, memory_cost=8192, parallelism=1))
+
+        def change(session):
+            person = session.get_one(StoredPerson, visit.site.people["annotator"])
+            people.set_password(session, person, PASSWORD, by=None, at=time.time())
+
+        visit.database.write(change)
+        yield
+
+
+def log_in_at_once(visit, passwords):
+    """Log in from as many new browsers as there are passwords, all at once; returns how often each status came."""
+    start = threading.Barrier(len(passwords))
+
+    def enter(password):
+        start.wait()
+        return log_in(visit.browser(), password=password).status_code
+
+    with ThreadPoolExecutor(len(passwords)) as pool:
+        return Counter(pool.map(enter, passwords))
+
+
+@pytest.mark.usefixtures("slow_passwords")
+def test_a_class_that_logs_in_at_once_is_let_in(visit):
+    assert log_in_at_once(visit, [PASSWORD] * 20) == {303: 20}
+    with visit.database.reading() as session:
+        assert session.scalars(select(StoredLoginAttempt)).all() == []
+
+
+@pytest.mark.usefixtures("slow_passwords")
+def test_guesses_that_are_sent_at_once_are_throttled(visit):
+    assert log_in_at_once(visit, ["wrong"] * 20) == {401: 8, 429: 12}
+
+
+@pytest.mark.parametrize(("mark", "seconds", "wait"), [("?", -20, 30), ("?", -40, 860), ("", 24 * 3600, None)])
+def test_logins_without_a_result_and_of_the_future_close_no_name_for_long(visit, mark, seconds, wait):
+    """Eight logins whose process ended before a result was stored, or that failed before the clock was set back."""
+    log_in(visit.browser(), password="wrong")
+
+    def change(session):
+        row = session.scalars(select(StoredLoginAttempt)).one()
+        for _ in range(8):
+            session.add(StoredLoginAttempt(name=mark + row.name, address="9.9.9.9", at=time.time() + seconds))
+        session.delete(row)
+
+    visit.database.write(change)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(people, "_LONGEST_TURN", 0.2)
+        answer = log_in(visit.browser())
+    assert answer.status_code == (303 if wait is None else 429)
+    if wait is not None:
+        assert wait - 10 < int(answer.headers["retry-after"]) <= wait
 
 
 def test_others_cannot_lock_a_known_browser_out(visit):

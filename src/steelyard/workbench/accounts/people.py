@@ -7,7 +7,9 @@ No key opens everything.
 
 import hashlib
 import hmac
+import random
 import secrets
+import time
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, get_args
@@ -25,9 +27,12 @@ from steelyard.workbench.accounts.api_tokens import Scope, digest_of, revoke_tok
 from steelyard.workbench.accounts.login_attempts import (
     DeviceCookie,
     count_failure,
+    count_undecided,
+    delay_of,
+    forget_attempts,
     login_attempt,
     new_device,
-    seconds_to_wait,
+    settle,
 )
 from steelyard.workbench.pipeline.offboarding import hand_over
 from steelyard.workbench.storage.account_names import (
@@ -44,13 +49,14 @@ from steelyard.workbench.storage.tables import (
     Role,
     StoredApiToken,
     StoredKey,
-    StoredLoginAttempt,
     StoredLoginSession,
     StoredPerson,
 )
 
 ROLES: tuple[Role, ...] = get_args(Role)
 SESSION_SECONDS = 12 * 3600.0
+_LONGEST_TURN = 10.0
+"""Seconds for which a login waits while others of its name or address are being checked."""
 _FEWEST_CHARACTERS = 10
 _MOST_CHARACTERS = 1000
 # Letters and digits that no font confuses.
@@ -95,11 +101,14 @@ class Visitor(NamedTuple):
 
 
 class LoginRefused(Exception):  # noqa: N818 - a refusal is an answer to the person, not a fault
-    """A login that is not let in. ``wait`` is in seconds where too many failed before; null for a wrong password."""
+    """A login that is not let in. ``wait`` is in seconds where too many failed before; null for a wrong password.
 
-    def __init__(self, wait: float | None = None) -> None:
+    ``is_undecided``: too many passwords are being checked, some of which may be right.
+    """
+
+    def __init__(self, wait: float | None = None, *, is_undecided: bool = False) -> None:
         super().__init__("too many failed logins" if wait else "name or password is wrong")
-        self.wait = wait
+        self.wait, self.is_undecided = wait, is_undecided
 
 
 class NewPerson(NamedTuple):
@@ -222,8 +231,7 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     if person.role == "administrator":
         change_account(session, person, role="annotator", is_active=False, skills=(), by=by, at=at)
     make_key(session)  # a workbench that was never served has none
-    failed = login_attempt(_key(session), person.name, "", {})
-    session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.name == failed.name))
+    forget_attempts(session, login_attempt(_key(session), person.name, "", {}))
     person.name = erased_name(person.pseudonym)
     person.display_name = person.pseudonym
     person.password_hash, person.skills, person.is_active, person.erased_at = "", [], False, at
@@ -240,18 +248,28 @@ def enter(
     """Check a password and return the cookie of a new session, in two short transactions. Raises LoginRefused.
 
     The password is hashed between them: nobody else's answer waits for that. The attempt is counted before it is
-    tried, so that many at once are throttled, too, and is taken back when it succeeds. ``cookies``: of the browser.
+    tried, so that many at once are throttled, too, and is taken back when it succeeds: those beyond the limit wait for
+    what becomes of the others. ``cookies``: of the browser.
     """
 
     def begin(session: Session) -> tuple[int, str]:
         counted = login_attempt(_key(session), name, address, cookies)
-        if wait := seconds_to_wait(session, counted, at=at):
-            raise LoginRefused(wait)
+        if (delay := delay_of(session, counted, at=at)).seconds:
+            raise LoginRefused(delay.seconds, is_undecided=delay.is_undecided)
         person = _person_named(session, name)
-        return count_failure(session, counted, at=at), "" if person is None else person.password_hash
+        return count_undecided(session, counted, at=at), "" if person is None else person.password_hash
 
-    attempt, stored = database.write(begin)
+    latest = time.monotonic() + _LONGEST_TURN
+    while True:
+        try:
+            attempt, stored = database.write(begin)
+            break
+        except LoginRefused as refusal:
+            if not refusal.is_undecided or time.monotonic() > latest:
+                raise
+        time.sleep(random.uniform(0.05, 0.15))
     if not _is_password(stored or _NOBODY, password) or not stored:
+        database.write(lambda session: settle(session, attempt, is_failed=True))
         raise LoginRefused
     newer = _hasher.hash(password) if _hasher.check_needs_rehash(stored) else stored
 
@@ -261,7 +279,7 @@ def enter(
             # Closed, or given another password, in the meantime.
             raise LoginRefused
         person.password_hash = newer
-        session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.id == attempt))
+        settle(session, attempt, is_failed=False)
         return _open_session(session, person, at)
 
     return database.write(end)
@@ -274,7 +292,7 @@ def log_in(
 
     Raises LoginRefused. The failure is written in this transaction: call `record_failure` in one that is kept.
     """
-    if wait := seconds_to_wait(session, login_attempt(_key(session), name, address, cookies), at=at):
+    if wait := delay_of(session, login_attempt(_key(session), name, address, cookies), at=at).seconds:
         raise LoginRefused(wait)
     person = _person_named(session, name)
     stored = "" if person is None else person.password_hash
@@ -304,9 +322,9 @@ def _open_session(session: Session, person: StoredPerson, at: float) -> str:
     return Signer(_key(session)).sign(token).decode()
 
 
-def record_failure(session: Session, name: str, *, address: str, at: float, cookies: Mapping[str, str] = _NONE) -> int:
-    """Count a failed login. Returns the number of its row."""
-    return count_failure(session, login_attempt(_key(session), name, address, cookies), at=at)
+def record_failure(session: Session, name: str, *, address: str, at: float, cookies: Mapping[str, str] = _NONE) -> None:
+    """Count a failed login."""
+    count_failure(session, login_attempt(_key(session), name, address, cookies), at=at)
 
 
 def device_cookie(session: Session, name: str) -> DeviceCookie:
