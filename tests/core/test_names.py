@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from each_value import each
-from steelyard.core.names import escape_unseen, is_name, name_key, normalize_name
+from steelyard.core.names import escape_unseen, is_name, mark_unseen, name_key, normalize_name
 
 GOOD = ["Ada", "李 明", "José", "Jose\u0301", "می\u200cخواهم", "क्\u200dष", "👩\u200d💻", "O'Brien-Łódź (2)", "❤\ufe0f"]
 BAD = [
@@ -61,3 +61,10 @@ def test_json_with_escapes_is_the_same_value(text):
     written = escape_unseen(json.dumps(text, ensure_ascii=False))
     assert json.loads(written) == text
     assert not {"\u202e", "\u200b", "\ufeff", "\u2066"} & set(written)
+
+
+def test_what_is_not_seen_is_marked_in_its_place():
+    assert mark_unseen("ab\u202etxt.exe\u2066") == "ab⟨U+202E⟩txt.exe⟨U+2066⟩"
+    assert mark_unseen("a\0b\nc\U000e0041") == "a⟨U+0000⟩b⟨U+000A⟩c⟨U+E0041⟩"
+    for text in ("نص عربي", "עברית", "क्\u200dष", "日本語", "👩\u200d🚀", "a b"):
+        assert mark_unseen(text) == text

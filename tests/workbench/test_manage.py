@@ -289,7 +289,7 @@ def test_an_upload_leaves_nothing_and_a_server_removes_what_one_that_was_killed_
     left.mkdir()
     (left / "cases.jsonl").write_text("half")
     sweep_uploads()
-    assert len(read_upload(io.BytesIO(case_lines(2)), "cases.jsonl")) == 2
+    assert len(read_upload(io.BytesIO(case_lines(2)), "cases.jsonl").cases) == 2
     with pytest.raises(RecordError, match=r"cases\.jsonl:1"):
         read_upload(io.BytesIO(b"half"), "cases.jsonl")
     assert list(tmp_path.iterdir()) == []
@@ -301,7 +301,7 @@ def test_uploads_at_the_same_moment_are_all_read(tmp_path, monkeypatch):
 
     def read_beside_a_start(_):
         sweep_uploads()
-        return len(read_upload(io.BytesIO(case_lines(2)), "cases.jsonl"))
+        return len(read_upload(io.BytesIO(case_lines(2)), "cases.jsonl").cases)
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(read_beside_a_start, range(200))) == [2] * 200

@@ -1,6 +1,7 @@
 """The pages that manage projects, people, guidelines and the audit log, as a browser sends their forms."""
 
 import html
+import json
 import re
 
 import pytest
@@ -94,6 +95,59 @@ def test_a_wrong_upload_is_named_as_its_sender_knows_it_and_stores_nothing(visit
     assert message in html.unescape(answer.text)
     assert "/tmp" not in answer.text
     assert (count(visit, StoredItem), count(visit, StoredEvent)) == before
+
+
+def case_line(prompt="new", *, language="en", category="c", num_responses=3):
+    """Return a line of a case file."""
+    responses = [{"id": f"r{place}", "text": f"{place}"} for place in range(num_responses)]
+    about = {"id": prompt, "language": language, "category": [category], "messages": [{"role": "user", "content": "?"}]}
+    return json.dumps({"prompt": about, "responses": responses}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("line", "field", "name"),
+    [
+        (case_line("q0", language=""), "prompt.id", "q0"),
+        (case_line("x" * 501), "prompt.id", "x" * 50),
+        (case_line("a\0\u202eb"), "prompt.id", "a⟨U+0000⟩⟨U+202E⟩b"),
+        (case_line(language="e" * 41), "prompt.language", "new"),
+        (case_line(category="c" * 201), "prompt.category[0]", "new"),
+        (case_line(num_responses=1), "responses", "new"),
+    ],
+)
+def test_a_case_that_the_project_does_not_take_is_named_with_file_line_and_field(
+    visit, post, line, field, name, language
+):
+    post("/account/language", language=language)
+    sent = case_line("first") + b"\n" + line
+    answer = post("/manage/projects/1/import", files={"file": ("my.jsonl", sent)}, batch="b2")
+    assert answer.status_code == 400
+    said = html.unescape(answer.text)
+    places = {
+        "en": f"Line 3 of my.jsonl, at {field}: Prompt {name} ",
+        "zh": f"文件 my.jsonl 第 3 行（{field}）：提示词 {name} ",
+    }
+    assert places[language] in said
+    assert "\u202e" not in said
+
+
+def test_a_program_hears_the_line_and_the_field(visit):
+    program = visit.program(visit.site.tokens["administrator"])
+    sent = case_line("first") + case_line("x" * 501)
+    answer = program.post("/api/v1/projects/1/import?batch=b2", content=sent)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("body.jsonl:2 at prompt.id: prompt 'xxx")
+
+
+def test_an_id_that_turns_the_direction_of_writing_is_marked(post, browser):
+    sent = case_line("invoice\u202efdp.exe", language="\u2066en") + case_line("")
+    assert post("/manage/projects/1/import", files={"file": ("my.jsonl", sent)}, batch="b2").status_code == 200
+    listed = browser.get("/manage/projects/1/items?batch=b2").text
+    assert ">invoice⟨U+202E⟩fdp.exe</a>" in listed
+    assert ">⟨U+2066⟩en</td>" in listed
+    # An id of no character has a link to click on.
+    assert ">without a name</a>" in listed
 
 
 def test_an_export_is_a_case_file_and_is_logged(visit, browser, tmp_path):

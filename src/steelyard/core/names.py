@@ -15,6 +15,7 @@ UNSEEN = (
     r"\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _UNSEEN_CHARACTER = re.compile(f"[{UNSEEN}]")
+_UNSEEN_OR_CONTROL = re.compile(rf"[{UNSEEN}\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _JOINER = "[\u200c\u200d]"
 # A joiner joins two letters or signs: at an end, beside a space or another joiner it is not seen.
 _LOOSE_JOINER = re.compile(rf"(?:^|[\s\u200c\u200d]){_JOINER}|{_JOINER}(?:$|\s)")
@@ -61,6 +62,11 @@ def similar_name(name: str, others: Iterable[str]) -> str | None:
 def escape_unseen(text: str) -> str:
     """Return a text of JSON with the characters that are not seen, or turn directions, as escapes of JSON."""
     return _UNSEEN_CHARACTER.sub(_escaped, text)
+
+
+def mark_unseen(text: str) -> str:
+    """Return a text with the number of each character that is not seen, or turns directions, in its place: ⟨U+202E⟩."""
+    return _UNSEEN_OR_CONTROL.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -67,7 +67,7 @@ def import_cases_of_file(
     Example: `steelyard workbench import reference.jsonl --project bench --qualification`
     """
     from steelyard.annotation.pipeline import WITHOUT_REVIEW
-    from steelyard.io.cases import read_cases
+    from steelyard.io.cases import read_cases, read_placed_cases
     from steelyard.workbench.pipeline.case_import import import_cases
     from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, project_named
 
@@ -81,7 +81,7 @@ def import_cases_of_file(
             )
         _import_qualification(list(read_cases(cases)), project, database)
         return
-    read = list(read_cases(cases))
+    read = list(read_placed_cases(cases))
     opened = open_workbench(database, is_made=True)
     values = merge_settings({"rules": WITHOUT_REVIEW} if is_unreviewed else {}, parse_settings(settings or ()))
     chosen = resolve_config(ProjectSettings, values, where="--set")
@@ -96,7 +96,8 @@ def import_cases_of_file(
             )
         stored = stored or add_project(session, project, chosen, by=None, at=at)
         name = batch or cases.stem
-        made = import_cases(session, stored, read, batch=name, by=None, at=at)
+        places = {case.key: place for place, case in read}
+        made = import_cases(session, stored, [case for _, case in read], batch=name, by=None, at=at, places=places)
         skipped = f"; {number_of(made.num_skipped, 'case')} left out" if made.num_skipped else ""
         items, tasks = number_of(made.num_items, "item"), number_of(made.num_tasks, "task")
         return f"{items} with {tasks} in project {project}{skipped}."

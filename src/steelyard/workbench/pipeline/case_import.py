@@ -1,15 +1,17 @@
 """Case files that become items of a project with their tasks, batch by batch."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import floor
+from types import MappingProxyType
 
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.task_kinds import kinds_of
-from steelyard.core.names import NAME_RULE, is_name, normalize_name, similar_name
+from steelyard.core.errors import Place
+from steelyard.core.names import NAME_RULE, is_name, mark_unseen, normalize_name, similar_name
 from steelyard.core.numerics import generator
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, JsonObject
@@ -21,6 +23,9 @@ from steelyard.workbench.storage.number_lists import is_among, next_item_numbers
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredSpareNumber, StoredTask
 
+CasePlaces = Mapping[tuple[str, str | None], Place]
+"""The places of cases in their file, by their keys."""
+_NO_PLACES: CasePlaces = MappingProxyType({})
 _BLOCK = 500
 _LONGEST = {"prompt": 500, "language": 40, "category": 200, "batch": 200}
 """The characters that columns of `StoredItem` hold: SQLite would take more, and could not move to PostgreSQL."""
@@ -37,13 +42,20 @@ class ImportNote:
 
 
 def import_cases(
-    session: Session, project: StoredProject, cases: Iterable[Case], *, batch: str, by: int | None, at: float
+    session: Session,
+    project: StoredProject,
+    cases: Iterable[Case],
+    *,
+    batch: str,
+    by: int | None,
+    at: float,
+    places: CasePlaces = _NO_PLACES,
 ) -> ImportNote:
     """Make an item of each case, with its tasks, as one batch.
 
     Which items the layers of review will check is drawn here, for the whole batch. Raises RefusedError for a case that
     lacks what its tasks show, unless the project skips such cases, and for a batch or a case that the project has
-    already.
+    already: at its place in the file, where ``places`` has it.
     """
     settings = settings_of(project)
     if not is_name(batch, most=_LONGEST["batch"]):
@@ -63,9 +75,9 @@ def import_cases(
             num_in += 1
             yield case
 
-    source = importable_cases(counted(), settings)
+    source = importable_cases(counted(), settings, places=places)
     while block := list(islice(source, _BLOCK)):
-        _check_new(session, project, block)
+        _check_new(session, project, block, places)
         items = [_item_values(project, case, batch, at) for case in block]
         _number_items(session, items, settings, num_before=num_before + num_items)
         # Values, not objects: those of thousands of cases take most of the time that others wait for the database.
@@ -88,17 +100,19 @@ def import_cases(
     return ImportNote(num_items, num_tasks, drawn, skipped)
 
 
-def importable_cases(cases: Iterable[Case], settings: ProjectSettings) -> Iterator[Case]:
+def importable_cases(
+    cases: Iterable[Case], settings: ProjectSettings, *, places: CasePlaces = _NO_PLACES
+) -> Iterator[Case]:
     """Yield the cases that an import makes items of: drawn, and with enough responses.
 
     Raises RefusedError for a case that lacks what its tasks show, unless the project skips such cases.
     """
     for case in kinds_of(settings.tasks)[0].select(cases, settings.tasks, seed=settings.seed):
-        if _is_plannable(case, settings):
+        if _is_plannable(case, settings, places):
             yield case
 
 
-def _is_plannable(case: Case, settings: ProjectSettings) -> bool:
+def _is_plannable(case: Case, settings: ProjectSettings, places: CasePlaces) -> bool:
     """Tell whether a case gets tasks. Raises RefusedError for one that does not, unless the project skips it."""
     if plan_case(case, settings) is not None:
         return True
@@ -106,7 +120,12 @@ def _is_plannable(case: Case, settings: ProjectSettings) -> bool:
         return False
     too_few = Remedy("tasks.too_few", "skip")
     do = Advice("leave such cases out: ", too_few, " for a new project, or on the project's page")
-    raise no_task(case, settings, where="cases", do=do)
+    raise no_task(case, settings, where=_place_of(case, "responses", places), do=do)
+
+
+def _place_of(case: Case, path: str, places: CasePlaces) -> Place:
+    """Return the place of a field of a case, in its file where that is known."""
+    return places.get(case.key, Place("cases"))._replace(path=path)
 
 
 def _item_values(project: StoredProject, case: Case, batch: str, at: float) -> JsonObject:
@@ -150,9 +169,10 @@ def _number_items(session: Session, items: Sequence[JsonObject], settings: Proje
         item["id"] = numbers[each]
 
 
-def _check_storable(case: Case) -> None:
+def _check_storable(case: Case, places: CasePlaces) -> None:
     """Raise RefusedError for a name of a case that a database cannot keep in its column."""
     prompt = case.prompt
+    fields = {"prompt": "prompt.id", "language": "prompt.language", "category": "prompt.category[0]"}
     names = {"prompt": prompt.id, "language": prompt.language or "", "category": (*(prompt.category or ()), "")[0]}
     for what, name in names.items():
         if len(name) > _LONGEST[what] or "\0" in name:
@@ -160,16 +180,16 @@ def _check_storable(case: Case) -> None:
             raise RefusedError(
                 f"prompt {prompt.id[:50]!r} has {'an id' if what == 'prompt' else f'a {what}'} {length}",
                 words="long name",
-                values={"prompt": prompt.id[:50].replace("\0", "\N{SYMBOL FOR NULL}"), "limit": f"{_LONGEST[what]}"},
-                where="cases",
+                values={"prompt": mark_unseen(prompt.id[:50]), "limit": f"{_LONGEST[what]}"},
+                where=_place_of(case, fields[what], places),
                 allowed=f"at most {_LONGEST[what]} characters, without NUL",
                 do="give it a shorter name",
             )
 
 
-def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) -> None:
+def _check_new(session: Session, project: StoredProject, cases: Sequence[Case], places: CasePlaces) -> None:
     for case in cases:
-        _check_storable(case)
+        _check_storable(case, places)
     known = session.execute(
         select(StoredItem.prompt, StoredItem.language).where(
             StoredItem.project_id == project.id, is_among(StoredItem.prompt, (case.prompt.id for case in cases))
@@ -182,8 +202,8 @@ def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) 
             raise RefusedError(
                 f"prompt {case.prompt.id!r} is in the project already, or twice among the cases",
                 words="known case",
-                values={"prompt": case.prompt.id},
-                where="cases",
+                values={"prompt": mark_unseen(case.prompt.id)},
+                where=_place_of(case, "prompt.id", places),
                 do="leave it out, or make another project",
             )
         taken.add(key)

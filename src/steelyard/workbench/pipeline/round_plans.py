@@ -9,6 +9,8 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.pipeline import LAYERS
 from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.task_kinds import Design, TaskKind, kinds_of
+from steelyard.core.errors import Place
+from steelyard.core.names import mark_unseen
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, settings_of
@@ -91,12 +93,12 @@ def _task_values(place: JsonObject, number: int, kind: str, responses: Sequence[
     return {**place, "number": number, "kind": kind, "responses": list(responses), "num_wanted": num_wanted}
 
 
-def no_task(case: Case, settings: ProjectSettings, *, where: str, do: str) -> RefusedError:
+def no_task(case: Case, settings: ProjectSettings, *, where: Place | str, do: str) -> RefusedError:
     """Return the refusal of a case that gets no task."""
     return RefusedError(
         f"prompt {case.prompt.id!r} with {number_of(len(case.responses), 'response')} gets no task",
         words="no task",
-        values={"prompt": case.prompt.id, "responses": f"{len(case.responses)}"},
+        values={"prompt": mark_unseen(case.prompt.id), "responses": f"{len(case.responses)}"},
         where=where,
         allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
         do=do,

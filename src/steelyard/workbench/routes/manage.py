@@ -131,10 +131,16 @@ def import_file(
         raise RefusedError(
             f"{batch[:50]!r} is not a name of a batch", words="name", where="batch", allowed="1 to 200 characters"
         )
-    cases = read_upload(uploaded.file, uploaded.filename or "")
+    sent = read_upload(uploaded.file, uploaded.filename or "")
     imported = database_of(request).write(
         lambda session: import_cases(
-            session, project_of(session, project), cases, batch=batch, by=visitor.person, at=time.time()
+            session,
+            project_of(session, project),
+            sent.cases,
+            batch=batch,
+            by=visitor.person,
+            at=time.time(),
+            places=sent.places,
         )
     )
     return _project_page(request, visitor, project, imported=imported)

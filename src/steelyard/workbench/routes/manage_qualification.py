@@ -56,7 +56,7 @@ def qualification_page(request: Request, visitor: Manager, project: RowNumber) -
 @router.post("/manage/projects/{project}/qualification/import")
 def import_file(request: Request, visitor: Manager, project: RowNumber, uploaded: Uploaded) -> Response:
     """Take cases with reference answers in as tasks of the qualification."""
-    cases = read_upload(uploaded.file, uploaded.filename or "")
+    cases = read_upload(uploaded.file, uploaded.filename or "").cases
     number = _import(request, visitor.person, project, cases)
     return _page(request, visitor, project, num_made=number)
 
@@ -114,7 +114,7 @@ def import_lines(
     request: Request, visitor: Manager, project: RowNumber, body: Annotated[bytes, Depends(request_body)]
 ) -> QualificationTasksNote:
     """Take cases with reference answers in as tasks of the qualification: all of them, or nothing."""
-    cases = read_upload(io.BytesIO(body), "body.jsonl")
+    cases = read_upload(io.BytesIO(body), "body.jsonl").cases
     return QualificationTasksNote(num_tasks=_import(request, visitor.person, project, cases))
 
 

@@ -216,10 +216,16 @@ def import_lines(
     """Take cases in as one batch: all of them, or nothing where a line is wrong."""
     with database_of(request).reading() as session:
         project_of(session, project)
-    cases = read_upload(io.BytesIO(body), "body.jsonl")
+    sent = read_upload(io.BytesIO(body), "body.jsonl")
     return database_of(request).write(
         lambda session: import_cases(
-            session, project_of(session, project), cases, batch=batch, by=visitor.person, at=time.time()
+            session,
+            project_of(session, project),
+            sent.cases,
+            batch=batch,
+            by=visitor.person,
+            at=time.time(),
+            places=sent.places,
         )
     )
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from steelyard.core.errors import FileError, Place, RecordError, UserError
-from steelyard.core.names import escape_unseen
+from steelyard.core.names import escape_unseen, mark_unseen
 from steelyard.io.encodings import EncodingError
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED
@@ -101,7 +101,11 @@ def refusal_text(error: UserError, language: str) -> str:
     """
     words, where = words_of(language), error.where
     if isinstance(error, RefusedError) and error.words:
-        return words[f"refused {error.words}"].format(**error.values)
+        sentence = words[f"refused {error.words}"].format(**error.values)
+        if isinstance(where, Place) and where.line is not None:
+            at = words["refused at"]
+            sentence = at.format(file=where.file, line=where.line, field=where.path or "", text=sentence)
+        return sentence
     if language == "en":
         return str(error)
     if isinstance(error, EncodingError):
@@ -152,6 +156,7 @@ def _environment() -> Environment:
     environment.filters["markdown"] = shown_text
     environment.filters["moment"] = _moment
     environment.filters["date"] = _date
+    environment.filters["seen"] = mark_unseen
     environment.filters["compact"] = _compact
     environment.filters["filled"] = _filled
     environment.filters["beginning"] = _beginning

@@ -7,15 +7,16 @@ import getpass
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from steelyard.core.errors import Place, UserError
 from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Case
 from steelyard.io.atomic import part_folder, sweep_parts
-from steelyard.io.cases import CASE_SUFFIXES, read_cases
+from steelyard.io.cases import CASE_SUFFIXES, read_placed_cases
 from steelyard.io.compression import compression_of
 from steelyard.io.encodings import EncodingError
+from steelyard.workbench.pipeline.case_import import CasePlaces
 from steelyard.workbench.storage.refusals import RefusedError
 
 _BLOCK = 2**20
@@ -32,7 +33,14 @@ def _place() -> Path:
     return Path(tempfile.gettempdir()) / f"steelyard-upload-{getpass.getuser()}"
 
 
-def read_upload(file: BinaryIO, name: str) -> list[Case]:
+class UploadedCases(NamedTuple):
+    """The cases of a file, and by their keys the places in it."""
+
+    cases: list[Case]
+    places: CasePlaces
+
+
+def read_upload(file: BinaryIO, name: str) -> UploadedCases:
     """Return the cases of a file that was sent under a name, such as ``cases.jsonl``.
 
     Raises RecordError and FileError with that name and the line, and FileError for an ending that is not a case file's.
@@ -58,9 +66,10 @@ def read_upload(file: BinaryIO, name: str) -> list[Case]:
             problem, do = f"is compressed ({kind.name})", "unpack it, and upload the result"
             raise RefusedError(problem, words="compressed file", values={"file": shown}, where=shown, do=do)
         try:
-            return list(read_cases(path))
+            placed = list(read_placed_cases(path))
         except UserError as error:
             raise _renamed(error, str(path), shown) from None
+    return UploadedCases([case for _, case in placed], {case.key: place._replace(file=shown) for place, case in placed})
 
 
 def _renamed(error: UserError, path: str, name: str) -> UserError:
