@@ -332,3 +332,26 @@ def test_the_scores_of_a_long_response_stay_in_sight(served, browser):
     Annotator(served, browser, texts=("Long. " * 2000, "Short.", "Three."))
     below = "document.querySelector('[data-response=A] .scores').getBoundingClientRect().bottom"
     browser.wait(f"{below} <= document.querySelector('#bar').getBoundingClientRect().top")
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 700)])
+def test_the_scores_cover_the_letter_of_no_response(served, browser, width, height):
+    browser.resize(width, height, is_phone=width < 600)
+    try:
+        Annotator(served, browser, texts=("Long enough. " * 90,) * 3)
+        covered = """(async () => {
+          const covered = [];
+          for (let place = 0; place < document.body.scrollHeight; place += 40) {
+            window.scrollTo(0, place);
+            await new Promise(requestAnimationFrame);
+            for (const response of document.querySelectorAll('.response')) {
+              const bottom = response.querySelector('header').getBoundingClientRect().bottom;
+              const top = response.querySelector('.verdict').getBoundingClientRect().top;
+              if (top < bottom - 1 && top > 60) covered.push(`${response.dataset.response} at ${place}`);
+            }
+          }
+          return covered;
+        })()"""
+        assert browser.value(covered) == []
+    finally:
+        browser.resize(1280, 900)

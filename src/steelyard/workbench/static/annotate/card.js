@@ -85,7 +85,8 @@ const responseOf = (task, response, flow, tools) => {
   const tool = (name, word) => make("button", { type: "button", class: "quiet", "aria-label": `${words[word]}, ${fill(words.task_response, { id: response.id })}`, onclick: () => act({ name, response: response.id }) }, words[word]);
   const node = make("article", { class: "card response", "data-response": response.id, "aria-label": fill(words.task_response, { id: response.id }), onclick: () => act({ name: "activate", response: response.id }) },
     make("header", {}, make("div", {}, make("h2", {}, response.id), translation), make("span", { class: "tools" }, tool("mark", "task_key_mark"), task.has_discards ? tool("discard", "task_key_discard") : null)),
-    response.raw.trim() ? textOf(response.html, task.language) : make("p", { class: "text empty-response" }, words.task_empty_response), state, marks, ...nodes);
+    // Scores that stay in sight stay within this: they never cover the letter of their response.
+    make("div", { class: "reply" }, response.raw.trim() ? textOf(response.html, task.language) : make("p", { class: "text empty-response" }, words.task_empty_response), state, marks, ...nodes));
   return { node, update, marks, state };
 };
 
