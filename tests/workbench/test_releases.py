@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import threading
 import tomllib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -144,6 +147,23 @@ def test_a_name_is_taken_once_and_names_files(worked):
             release(database, project, name)
     with database.reading() as session:
         assert len(releases_of(session, project)) == 1
+
+
+def test_of_releases_at_once_whose_names_are_one_file_the_first_is_made(worked):
+    database, project, _ = worked
+    for number in range(4):
+        names = [f"v{number}", f"V{number}"] * 2
+        start = threading.Barrier(len(names))
+
+        def make(name, start=start):
+            start.wait()
+            try:
+                return release(database, project, name).name
+            except ConfigError as refused:
+                return "refused" if "has a release" in str(refused) else str(refused)
+
+        with ThreadPoolExecutor(len(names)) as pool:
+            assert Counter(pool.map(make, names))["refused"] == len(names) - 1
 
 
 def test_nothing_finished_is_nothing_to_release(database):

@@ -223,8 +223,9 @@ def _guidelines(session: Session, project: int) -> tuple[ReleasedGuideline, ...]
 def _store(
     session: Session, project: int, content: _Content, manifest: ReleaseManifest, *, by: int | None, at: float
 ) -> StoredRelease:
-    # Another person may have taken the name while this one was read.
-    _check_free(session, session.get_one(StoredProject, project), manifest.release)
+    # Another person may have taken the name while this one was read, or be about to.
+    row = session.get_one(StoredProject, project, with_for_update={"key_share": True})
+    _check_free(session, row, manifest.release)
     text = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=2) + b"\n"
     release = StoredRelease(
         project_id=project,
