@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import msgspec
 import pytest
 
 from each_value import each
@@ -195,3 +196,29 @@ def test_margins_leave_or_are_counted_and_weights_are_counted(kind):
     ((row,), dropped) = write(kind, case)
     has_margin = not kind.startswith("llamafactory")
     assert (row.get("margin"), dropped["margins"], dropped["weights"]) == ((0.75, 0, 1) if has_margin else (None, 1, 1))
+
+
+@pytest.mark.parametrize("kind", ["trl", "trl_sft", "trl_unpaired"])
+def test_facts_of_a_prompt_under_the_columns_of_prepared_tokens_stay_out_of_rows_for_trl(kind):
+    case = ranked((("a",), ("b",)), answers={"a": "x", "b": "y"})
+    # OpenAssistant has the votes of its annotators under ``labels``: TRL would take them for labels of tokens.
+    meta = {"labels": {"name": ["spam"]}, "input_ids": [1], "messages": "m", "review_count": 3}
+    dropped = Counter()
+    rows = list(
+        build("formats", kind, {}).write(
+            [msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, meta=meta))], dropped
+        )
+    )
+    assert all(not {"labels", "input_ids", "messages"} & row.keys() for row in rows)
+    assert [row["review_count"] for row in rows] == [3] * len(rows)
+    assert dropped["prompt meta under keys of the format"] == 3 * len(rows)
+
+
+@pytest.mark.parametrize("key", ["text", "chosen", "conversations"])
+def test_a_row_to_imitate_has_no_column_by_which_trl_takes_it_for_another_type(key):
+    case = ranked((("a",), ("b",)), answers={"a": "x", "b": "y"})
+    case = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, meta={key: "z"}))
+    dropped = Counter()
+    rows = list(build("formats", "trl_sft", {"texts": True}).write([case], dropped))
+    assert rows == [{"prompt": "为什么？", "completion": "x"}]
+    assert dropped["prompt meta under keys of the format"] == 1

@@ -195,9 +195,10 @@ class PairScores(NamedTuple):
 class PairFormat(NamedTuple):
     """A format of pairs. ``parse`` reads the turns of a row and ``row_of`` writes them.
 
-    ``keys``, ``turn_keys``, ``null_keys`` and ``required`` are those of `RowFormat`. ``row_of`` returns null for an
-    unfit pair: the whole case is then counted and not written. Null ``row_of`` and ``scores`` are of formats that are
-    only read. ``id_key`` is the key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted.
+    ``keys``, ``turn_keys``, ``null_keys``, ``required`` and ``reserved_keys`` are those of `RowFormat`. ``row_of``
+    returns null for an unfit pair: the whole case is then counted and not written. Null ``row_of`` and ``scores`` are
+    of formats that are only read. ``id_key`` is the key of the prompt's id, which its rows share: a repeated id gets
+    ``~2`` and is counted.
     A text under ``system`` is a system turn, unless the format has its own rule for this key. Earlier turns under
     ``history`` beside a text under ``prompt`` are turns of the prompt, and texts under ``language`` and ``category``
     are the prompt's, under the same condition. These texts are written again, but a category of several tiers is not:
@@ -219,6 +220,7 @@ class PairFormat(NamedTuple):
     required: str | None = None
     better_keys: tuple[str, ...] = (SIDES[0],)
     worse_keys: tuple[str, ...] = (SIDES[1],)
+    reserved_keys: tuple[str, ...] = ()
 
     def format(self) -> RowFormat:
         """Return the format of the rows."""
@@ -232,6 +234,7 @@ class PairFormat(NamedTuple):
             better_keys=self.better_keys,
             worse_keys=self.worse_keys,
             reads_text=self._reads_text,
+            reserved_keys=self.reserved_keys,
         )
 
     def _reads_text(self, key: str, text: str) -> bool:

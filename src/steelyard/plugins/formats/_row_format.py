@@ -32,6 +32,12 @@ OTHER_SHAPE = "cases of another shape"
 """The counter of cases that do not fit a format of a fixed shape; they are not written."""
 TEXT_ROWS = "one user turn, and answers of one assistant turn"
 """The cases that can be written as texts alone."""
+TRL_COLUMNS = (
+    "input_ids", "labels", "attention_mask", "position_ids", "seq_lengths", "completion_mask", "assistant_masks",
+    "prompt_ids", "completion_ids", "chosen_ids", "rejected_ids", "chosen_input_ids", "rejected_input_ids",
+    "KL_completion_ids", "ref_logps", "ref_KL_logps", "ref_chosen_logps", "ref_rejected_logps",
+)  # fmt: skip
+"""The columns that TRL's trainers take for tokens, masks and reference probabilities of a prepared data set."""
 
 
 def as_read(kind: str, **facts: Any) -> Meta:
@@ -207,7 +213,8 @@ class RowFormat(NamedTuple):
     better and a worse one. Where ``has_evidence_rows``, a row is one judgment, rating or answer, and a conversion joins
     the rows of one prompt. ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one
     gets ``~2`` and is counted. ``required`` is the shape that the setting ``texts`` requires of all cases.
-    ``reads_text`` says which further texts the format reads, by their key: a prompt's ``meta`` is not written there.
+    ``reads_text`` says which further texts the format reads, by their key, and ``reserved_keys`` are those that its
+    trainer reads in another sense: a prompt's ``meta`` is not written there.
     """
 
     kind: str
@@ -229,6 +236,7 @@ class RowFormat(NamedTuple):
     id_scope: Callable[[Prompt], Hashable] | None = None
     required: str | None = None
     reads_text: Callable[[str, str], bool] = lambda key, text: False
+    reserved_keys: tuple[str, ...] = ()
 
     @property
     def is_written(self) -> bool:
@@ -261,7 +269,7 @@ class RowFormat(NamedTuple):
             # A copy: ``rows_of`` may remove facts that no longer hold.
             form = dict(form_of(case, self.kind))
             texts = {key: text for key, text in (case.prompt.meta or {}).items() if text and isinstance(text, str)}
-            known = (*self.keys, *(key for key, text in texts.items() if self.reads_text(key, text)))
+            known = (*self.keys, *self.reserved_keys, *(key for key in texts if self.reads_text(key, texts[key])))
             for row in self.rows_of(case, form, dropped):
                 if self.id_scope is not None and "id" in row:
                     free = ids[self.id_scope(case.prompt)].take(str(row["id"]))

@@ -19,7 +19,7 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._row_format import OTHER_SHAPE, TEXT_ROWS, CaseReader, RowFormat
+from steelyard.plugins.formats._row_format import OTHER_SHAPE, TEXT_ROWS, TRL_COLUMNS, CaseReader, RowFormat
 from steelyard.plugins.formats._turns import answer_of, answer_turns, as_turns, field_turns, is_text
 from steelyard.plugins.formats.conversation_pairs import (
     INSTRUCTION_KEYS,
@@ -39,6 +39,8 @@ Read = Callable[[Row], tuple[Turns, Turns, JsonObject]]
 Write = Callable[[Turns, Turns, JsonObject, Counter[str]], JsonObject | None]
 """Returns a prompt and an answer as a row; null where the trainer would not take it, which it counts."""
 _TAG = "kto_tag"
+_OTHER_ROWS = ("prompt", "completion", "messages", "conversations", "text", "chosen", "rejected")
+"""The keys by which TRL tells the types of its rows."""
 _CONVERSATION = ("system turns", "earlier turns", "prompt meta")
 
 
@@ -51,7 +53,12 @@ def _cut_answer(row: Row, turns: Turns, key: str) -> tuple[Turns, Turns]:
 
 
 def _best_answers(
-    kind: str, keys: tuple[str, ...], layout: tuple[Read, Write], *parts: str, required: str | None = None
+    kind: str,
+    keys: tuple[str, ...],
+    layout: tuple[Read, Write],
+    *parts: str,
+    required: str | None = None,
+    reserved_keys: tuple[str, ...] = (),
 ) -> RowFormat:
     """Return the format of the best response of each case."""
     read, write = layout
@@ -80,7 +87,9 @@ def _best_answers(
             return
         yield row
 
-    return RowFormat(kind, keys, supports, lambda row: False, parse, rows_of, required=required)
+    return RowFormat(
+        kind, keys, supports, lambda row: False, parse, rows_of, required=required, reserved_keys=reserved_keys
+    )
 
 
 def _labelled(kind: str, key: str, keys: tuple[str, ...], layout: tuple[Read, Write], *, balanced: bool) -> RowFormat:
@@ -140,7 +149,15 @@ def _trl_sft(config: TrlSftConfig) -> RowFormat:
 
     keys = ("messages",) if config.messages else ("prompt", "completion")
     parts = () if config.messages else ("answers of several turns",)
-    return _best_answers("trl_sft", keys, (read, write), *parts, required=TEXT_ROWS if config.texts else None)
+    return _best_answers(
+        "trl_sft",
+        keys,
+        (read, write),
+        *parts,
+        required=TEXT_ROWS if config.texts else None,
+        # Beside a text of another column, the completion would lack its end mark.
+        reserved_keys=(*TRL_COLUMNS, *_OTHER_ROWS),
+    )
 
 
 def _read_alpaca(row: Row) -> tuple[Turns, Turns, JsonObject]:

@@ -33,6 +33,7 @@ from steelyard.plugins.formats._rating_scales import RatingScale, rating_of, tak
 from steelyard.plugins.formats._row_format import (
     OTHER_SHAPE,
     TEXT_ROWS,
+    TRL_COLUMNS,
     CaseReader,
     RowFormat,
 )
@@ -166,6 +167,8 @@ def _unpaired(config: TrlUnpairedConfig) -> RowFormat:
         rows_of=rows_of,
         turn_keys=_TURNS,
         required=TEXT_ROWS if config.texts else None,
+        # Of rows with a pair, TRL would train on the pair.
+        reserved_keys=(*TRL_COLUMNS, "chosen", "rejected", "messages"),
     )
 
 

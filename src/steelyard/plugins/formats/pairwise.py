@@ -28,6 +28,7 @@ from steelyard.plugins.formats._pairs import (
 )
 from steelyard.plugins.formats._row_format import (
     TEXT_ROWS,
+    TRL_COLUMNS,
     RowFormat,
 )
 from steelyard.plugins.formats._tool_exports import is_annotation_row, is_flat_record
@@ -108,6 +109,8 @@ def _trl(config: TrlConfig) -> RowFormat:
         turn_keys=_TRL_KEYS,
         has_margin=True,
         required=TEXT_ROWS if config.texts else None,
+        # TRL takes any of these keys to tell whether the rows are conversations.
+        reserved_keys=(*TRL_COLUMNS, "completion", "messages"),
     ).format()
 
 
