@@ -83,7 +83,7 @@ def save_opus_mt(folder, *, positions=64, seed=0):
         pad_token_id=len(names) - 1,
         decoder_start_token_id=len(names) - 1,
         eos_token_id=0,
-        forced_eos_token_id=None,
+        forced_eos_token_id=0,
         dropout=0.0,
         init_std=0.7,
     )

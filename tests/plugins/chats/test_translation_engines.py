@@ -200,6 +200,22 @@ def replies(path, asked, **settings):
     }
 
 
+def test_a_translation_at_the_limit_is_cut_off_although_the_folder_forces_an_end_there(opus_mt):
+    """opus-mt and mBART set ``forced_eos_token_id``, which closes a translation that does not end."""
+    for folder in opus_mt:
+        chat = build("chats", "seq2seq", {"path": str(folder), "num_beams": 2})
+        (reply,) = chat.ask([chat_request(text="where is the train", languages=("en", "de"), max_tokens=5)])
+        assert (reply.failure, reply.detail) == ("cut off", "at 5 tokens")
+
+
+def test_a_missing_target_is_answered_with_the_targets_alone(opus_mt):
+    chat = build("chats", "seq2seq", {"path": str(opus_mt[0])})
+    with pytest.raises(ConfigError) as caught:
+        chat.check_languages("en", "es")
+    assert caught.value.allowed is not None
+    assert "mul" not in caught.value.allowed
+
+
 @pytest.mark.parametrize(("num_beams", "batch_size"), [(1, 1), (4, 1), (4, 3)])
 @pytest.mark.parametrize(("family", "targets"), [("nllb", ("de", "ar", "zh-Hant")), ("opus_mt", ("de", "fr", "fr"))])
 def test_both_engines_translate_alike(request, family, targets, num_beams, batch_size):

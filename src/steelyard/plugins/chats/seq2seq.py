@@ -116,7 +116,8 @@ class Seq2seq:
         keys = language_key(source), language_key(target)
         if self._languages.has(*keys):
             return
-        known = {*self._languages.forced, *self._languages.prefixes, *(self._languages.pair or ())}
+        # The pair of a model with prefixes names no target of it ("mul").
+        known = {*self._languages.forced, *self._languages.prefixes} or {*(self._languages.pair or ())}
         missing = next((key for key in reversed(keys) if key not in known), keys[1])
         allowed = choices(missing, sorted(known))
         raise ConfigError(f"it does not translate from {source} to {target}", where=self.name, allowed=allowed)
@@ -193,6 +194,8 @@ def _with_transformers(config: Config, tokenizer: Any) -> _Engine:
     from steelyard.networks.loading import load_seq2seq
 
     model = load_seq2seq(config.path, dtype=config.dtype).to(best_device()).eval()
+    # opus-mt and mBART force the end at the limit: a translation that is cut there would look whole.
+    model.generation_config.forced_eos_token_id = None
 
     def search(encoded: Sequence[list[int]], first: int | None, longest: int) -> list[list[int]]:
         settings = deepcopy(model.generation_config)
