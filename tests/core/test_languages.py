@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from steelyard.core.languages import language_key, language_named, nearest_languages
+from steelyard.core.languages import language_key, language_named, nearest_languages, writing_direction
 
 
 @pytest.mark.parametrize(
@@ -121,3 +121,9 @@ def test_the_codes_of_a_row_of_the_table_are_one_and_rows_are_several():
     assert all(len(each) == 1 for each in keys.values())
     assert keys.pop("chinese") == keys["chinese_simplified"] == {"zh"}
     assert len(set.union(*keys.values())) == len(keys)
+
+
+def test_the_direction_of_a_text_is_that_of_its_script():
+    assert {writing_direction(code) for code in ("ar", "arb_Arab", "he", "fa", "ur", "dv", "az-Arab")} == {"rtl"}
+    assert {writing_direction(code) for code in ("en", "zh-Hant", "hin_Deva", "sr-Cyrl", "ks-Deva")} == {"ltr"}
+    assert {writing_direction(code) for code in (None, "", "tokipona")} == {"auto"}

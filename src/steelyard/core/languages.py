@@ -191,6 +191,7 @@ def language_key(code: str) -> str:
     return name if is_usual else f"{name}-{script}"
 
 
+_RIGHT_TO_LEFT = ("Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa")
 _SCRIPT_NAMES = {
     "Hans": "Simplified {}", "Hant": "Traditional {}", "Latn": "{} in Latin script", "Cyrl": "{} in Cyrillic script",
     "Arab": "{} in Arabic script", "Deva": "{} in Devanagari",
@@ -214,6 +215,14 @@ def english_name(code: str) -> str | None:
 def language_part(code: str | None) -> str:
     """Return the identity of a code's language without its script; empty without a code."""
     return language_key(code or "").partition("-")[0]
+
+
+def writing_direction(code: str | None) -> str:
+    """Return ``rtl`` or ``ltr`` by the script of a language; ``auto`` where that is unknown."""
+    script = script_code(code) if code else None
+    if script is None:
+        return "auto"
+    return "rtl" if script in _RIGHT_TO_LEFT else "ltr"
 
 
 def script_code(code: str) -> str | None:

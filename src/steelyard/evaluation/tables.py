@@ -58,7 +58,8 @@ class ShownItem(NamedTuple):
     """An item shown next to a result: a sentence on it, the prompt's last turn, and answers with their titles.
 
     ``item`` and ``language`` are the key of the prompt, by which the page opens it. ``marks`` are the starts and ends
-    of what is marked in each answer; such answers are shown as they are written.
+    of what is marked in each answer; such answers are shown as they are written. ``directions`` are those of the
+    answers (``ltr``, ``rtl``); by default that of the first letter.
     """
 
     item: str
@@ -67,6 +68,11 @@ class ShownItem(NamedTuple):
     prompt: str
     answers: tuple[tuple[str, str], ...] = ()
     marks: tuple[tuple[tuple[int, int], ...], ...] = ()
+    directions: tuple[str, ...] = ()
+
+    def direction(self, number: int) -> str:
+        """Return the direction in which an answer is laid out."""
+        return self.directions[number] if self.directions else "auto"
 
     def pieces(self, number: int) -> list[tuple[str, bool]]:
         """Return the pieces of an answer, each with whether it is marked."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from steelyard.core.languages import writing_direction
 from steelyard.core.remedies import Command, Placeholder, Remedy
 from steelyard.core.types import JsonObject, Run
 from steelyard.evaluation.tables import (
@@ -75,7 +76,7 @@ def _panels(run: StageRun[TranslateSummary], sources: PageSources) -> Iterator[P
         tables = (Grouped("language", _damage_table(summary, [kind for kind, _ in kinds.most_common()])),)
         yield Panel(word("damage_by_kind"), figure, tables, "note_damage")
     for kind, _ in kinds.most_common():
-        items = tuple(map(_example, summary.examples[kind]))
+        items = tuple(_example(each, summary.source) for each in summary.examples[kind])
         yield Panel(f"{word('examples')} · {_kind(kind)}", None, (), f"means_{_key(kind)}", items)
     failed = Counter[str]()
     for counts in summary.languages.values():
@@ -129,19 +130,25 @@ def _damage_table(summary: TranslateSummary, kinds: Iterable[str]) -> Table:
     return numbers._replace(columns=(numbers.columns[0], *map(_kind, kinds)))
 
 
-def _example(example: DamageExample) -> ShownItem:
+def _example(example: DamageExample, source: str) -> ShownItem:
     finding = example.finding
     place = {"place": isolate(finding.place), "language": language_word(example.language)}
-    about = Sentence("say_damage_place", place)
     is_of_language = finding.kind in ("wrong_language", "wrong_script")
     titles = word("damage_expected" if is_of_language else "damage_before"), word("damage_after")
-    if finding.sentences is None:
-        texts = tuple(zip(titles, (finding.before, finding.after), strict=True))
-        return ShownItem(example.prompt, example.language, about, "", texts)
-    texts = tuple((title, each.text) for title, each in zip(titles, finding.sentences, strict=True))
-    return ShownItem(
-        example.prompt, example.language, about, "", texts, tuple(each.marks for each in finding.sentences)
-    )
+    texts = finding.before, finding.after
+    marks: tuple[tuple[tuple[int, int], ...], ...] = ()
+    if finding.sentences is not None:
+        texts = tuple(each.text for each in finding.sentences)
+        marks = tuple(each.marks for each in finding.sentences)
+    # An excerpt that begins with a number or a Latin name is still of its language.
+    directions = writing_direction(source), writing_direction(example.language)
+    if finding.kind == "code":
+        directions = "ltr", "ltr"
+    elif is_of_language or finding.kind in ("structure", "responses"):
+        directions = ()
+    about = Sentence("say_damage_place", place)
+    answers = tuple(zip(titles, texts, strict=True))
+    return ShownItem(example.prompt, example.language, about, "", answers, marks, directions)
 
 
 def _rows(summary: TranslateSummary) -> Iterator[JsonObject]:

@@ -184,5 +184,6 @@ for (const place of document.querySelectorAll(".example .text")) {
   if (place.classList.contains("marked")) { AnswerText.reveal(place); continue; }
   const shown = AnswerText.node(place.textContent);
   shown.classList.add(...place.classList);
+  shown.dir = place.dir;
   place.replaceWith(shown);
 }
