@@ -128,6 +128,24 @@ def test_code_subsets_keep_their_responses(tmp_path):
     assert tuple(each.text for each in target.responses) == answers
 
 
+@pytest.mark.parametrize(("subset", "places"), [("hep-python", []), ("alpacaeval-easy", ["response a", "response b"])])
+def test_prose_about_code_that_stays_in_english_is_in_the_wrong_language_outside_code_subsets_alone(
+    tmp_path, subset, places
+):
+    answers = (
+        "This function returns the sum of all numbers in the list, which is what the user has asked for.",
+        "The loop stops too early, so that the last element of the list is never added to the sum.",
+    )
+    question = "Напишите функцию, которая возвращает сумму всех чисел из списка."
+    cases = [
+        item(1, answers=answers, subset=subset, question="Write a function that returns the sum of all numbers."),
+        item(1, "ru", answers=answers, subset=subset, question=question),
+    ]
+    translate(write(tmp_path, cases), tmp_path / "out", Config(check_only=True))
+    wrong = {each["place"] for each in lines(tmp_path / "out", "findings.jsonl") if each["kind"] == "wrong_language"}
+    assert sorted(wrong) == places
+
+
 def test_damage_is_found_written_and_left_out_in_every_language(tmp_path):
     cases = write(tmp_path, [item(number) for number in range(30)])
 

@@ -50,10 +50,11 @@ def examine_pairs(
     counter: TranslationCounter,
     *,
     total: int,
+    prompt_only: Sequence[str] = (),
 ) -> Iterator[ExaminedPair]:
     """Yield the pairs with their findings, and count them. Many are examined by a process for each core.
 
-    ``checks`` have read the same pairs in the same order.
+    ``checks`` have read the same pairs in the same order. In the subsets ``prompt_only`` responses stay as they are.
     """
     windows: deque[Sequence[CheckedPair]] = deque()
     numbers = count()
@@ -65,7 +66,7 @@ def examine_pairs(
 
     engine = build("engines", "local", {"workers": 0 if total >= _WORTH_PROCESSES else 1})
     with bar("examining", total) as shown:
-        for batch in engine.map(partial(examine_batch, limits), batches()):
+        for batch in engine.map(partial(examine_batch, limits, prompt_only), batches()):
             window, examined = windows.popleft(), iter(batch)
             for pair in window:
                 prompt = pair.source.prompt.id
@@ -87,7 +88,9 @@ def examine_pairs(
             shown.advance(len(window))
 
 
-def examine_batch(limits: LengthLimits, batch: Sequence[tuple[bytes, bytes]]) -> list[tuple[DamageFinding, ...]]:
+def examine_batch(
+    limits: LengthLimits, prompt_only: Sequence[str], batch: Sequence[tuple[bytes, bytes]]
+) -> list[tuple[DamageFinding, ...]]:
     """Return the findings of serialised pairs of source and translation.
 
     Without the extra ``multilingual`` scripts alone decide on languages.
@@ -98,7 +101,7 @@ def examine_batch(limits: LengthLimits, batch: Sequence[tuple[bytes, bytes]]) ->
     except ModuleNotFoundError:
         languages = [None] * len(pairs)
     return [
-        find_damage(source, target, limits=limits, languages=identified)
+        find_damage(source, target, limits=limits, languages=identified, prompt_only=prompt_only)
         for (source, target), identified in zip(pairs, languages, strict=True)
     ]
 

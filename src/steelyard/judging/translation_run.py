@@ -45,14 +45,16 @@ def write_examined(
     is_made: bool,
     is_sent: bool,
     allow_failed: int,
+    prompt_only: Sequence[str],
     encode: Encode | None = None,
 ) -> tuple[TranslationCounter, int]:
     """Examine all pairs, write the files of a run, and return the counts and the number of items that are kept.
 
     People review ``num_review`` undamaged items of each language besides all damaged ones, drawn by ``seed``.
     ``is_sent``: the requests are sent now, not in batch files. With ``is_made`` the cases are written, too, each source
-    followed by its new translations. With ``encode`` the meanings are compared. Raises ModelError for
-    more than ``allow_failed`` items without a translation, before anything is written, and EvidenceError for no pair.
+    followed by its new translations. In the subsets ``prompt_only`` responses stay as they are. With ``encode`` the
+    meanings are compared. Raises ModelError for more than ``allow_failed`` items without a translation, before anything
+    is written, and EvidenceError for no pair.
     """
     languages, failed = Counter[str](), Counter[str]()
     order = ResponseOrder()
@@ -71,7 +73,7 @@ def write_examined(
     bench.check_translated(languages.total(), failed, allow_failed=allow_failed, is_sent=is_sent)
     counter = TranslationCounter(languages)
     checks = [order] if check is None else [order, check]
-    examined = examine_pairs(pairs(), limits, checks, counter, total=languages.total())
+    examined = examine_pairs(pairs(), limits, checks, counter, total=languages.total(), prompt_only=prompt_only)
     with ExitStack() as stack:
         files = {
             name: stack.enter_context(atomic_write(result.path(name)))

@@ -213,6 +213,7 @@ def _record(
         is_made=is_made,
         is_sent=is_sent,
         allow_failed=config.allow_failed,
+        prompt_only=config.prompt_only,
         encode=encode,
     )
     languages = counter.languages()

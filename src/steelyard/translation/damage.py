@@ -14,6 +14,7 @@ from steelyard.translation.bench_lengths import (
     check_length,
 )
 from steelyard.translation.damage_kinds import DamageFinding
+from steelyard.translation.items import is_of_subsets
 from steelyard.translation.negation import check_negation
 from steelyard.translation.numbers import check_numbers
 from steelyard.translation.passages import PassagePair, passages, source_passages
@@ -30,13 +31,19 @@ from steelyard.translation.wording import (
 
 
 def find_damage(
-    source: Case, target: Case, *, limits: LengthLimits, languages: Sequence[TargetLanguage | None] | None
+    source: Case,
+    target: Case,
+    *,
+    limits: LengthLimits,
+    languages: Sequence[TargetLanguage | None] | None,
+    prompt_only: Sequence[str] = (),
 ) -> tuple[DamageFinding, ...]:
     """Return the faults of a translation, in the order of its texts.
 
     ``limits`` are the usual lengths of the bench. ``languages`` has the language of each text of ``target``, the prompt
     first; null where none could be identified, for all texts without the extra ``multilingual``: scripts alone decide
-    then. The responses of both cases have the same order.
+    then. The responses of both cases have the same order. In the subsets ``prompt_only`` responses are code, also where
+    they are prose about it: those that were left as they are have no fault.
     """
     findings: list[DamageFinding] = []
     before, after = ([each.id for each in case.responses] for case in (source, target))
@@ -46,8 +53,10 @@ def find_damage(
         )
     pairs = [PassagePair(*each) for each in zip(source_passages(source), passages(target), strict=False)]
     identified = languages if languages is not None else [None] * len(pairs)
-    for pair, language in zip(pairs, identified, strict=False):
-        findings += _check_text(pair, limits, language)
+    is_left = is_of_subsets(source, prompt_only)
+    for place, (pair, language) in enumerate(zip(pairs, identified, strict=False)):
+        if not (is_left and place and pair.source.text == pair.target.text):
+            findings += _check_text(pair, limits, language)
     answers = pairs[1:]
     if before == after and len(answers) > 1:
         findings += check_equal(answers)
