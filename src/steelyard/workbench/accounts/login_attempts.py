@@ -26,7 +26,7 @@ _WINDOW = 15 * 60.0
 _MOST_BY_NAME = 8
 _MOST_BY_ADDRESS = 60
 _UNDECIDED = "?"
-"""What the name of a login begins with while its password is checked: no hash does, and no other count."""
+"""The first character of the name of a login while its password is checked: no hash and no other count has it."""
 _LONGEST_CHECK = 30.0
 """Seconds after which a login without a result counts as failed: its process has ended."""
 

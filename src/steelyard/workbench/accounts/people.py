@@ -103,7 +103,7 @@ class Visitor(NamedTuple):
 class LoginRefused(Exception):  # noqa: N818 - a refusal is an answer to the person, not a fault
     """A login that is not let in. ``wait`` is in seconds where too many failed before; null for a wrong password.
 
-    ``is_undecided``: too many passwords are being checked, some of which may be right.
+    ``is_undecided``: too many passwords are being checked, and some may be right.
     """
 
     def __init__(self, wait: float | None = None, *, is_undecided: bool = False) -> None:
