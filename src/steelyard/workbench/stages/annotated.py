@@ -4,17 +4,9 @@ Its input is the export, not the database, which changes with every click: the h
 decision that people reopen changes that hash, so that the recipe says that the stage differs.
 """
 
-import time
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import NamedTuple
-
-from msgspec.structs import replace
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from steelyard.annotation.people_runs import DROPPED, AnnotatedSummary, refusals_of, reviewed_prompt
 from steelyard.core.config import Config as BaseConfig
@@ -24,19 +16,12 @@ from steelyard.core.text import number_of
 from steelyard.core.types import Case, Counts, Input, Rating, Run
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.io.hashing import file_hash
 from steelyard.io.kept import KeptPrompts, read_kept, write_kept
 from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import RUN_FILE, Result, run_stage
-from steelyard.workbench.pipeline.case_export import Evidence, export_cases
-from steelyard.workbench.pipeline.projects import count_states, settings_of
-from steelyard.workbench.pipeline.waiting import waiting_lines
-from steelyard.workbench.results.paper_figures import paper_figures
-from steelyard.workbench.results.paper_pages import paper_pages
-from steelyard.workbench.stages._project_file import find_project, open_database, read_reference
-from steelyard.workbench.storage.tables import StoredItem, StoredProject
+from steelyard.workbench.pipeline.case_export import Evidence
+from steelyard.workbench.stages._project_export import ENDED, ProjectExport, exported_project
 
-_ENDED = {"finished", "dropped"}
 _KEPT_FILE = "kept.json"
 
 
@@ -56,24 +41,6 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-class _Export(NamedTuple):
-    """One state of a project: its case file with the hash, its items by state, and texts about it.
-
-    ``dropped`` are the prompts that people dropped; ``waiting`` is what is unfinished, in sentences.
-    """
-
-    file: Path
-    sha256: str
-    where: str
-    project: str
-    kind: str
-    is_simulated: bool
-    states: Mapping[str, int]
-    dropped: tuple[str, ...]
-    waiting: tuple[str, ...]
-    pages: Mapping[str, str]
-
-
 def annotated(
     project: Path, out: Path, config: Config = _DEFAULT, *, kept_prompts: Path | None = None, force: bool = False
 ) -> Run[AnnotatedSummary]:
@@ -87,7 +54,7 @@ def annotated(
     check_readable(project)
     prompts = None if kept_prompts is None else read_kept(kept_prompts)
     is_finished = not force and (out / RUN_FILE).is_file()
-    with _exported(project, config, has_pages=not is_finished) as export:
+    with exported_project(project, config.evidence, has_pages=not is_finished) as export:
         source = Input(path=f"{export.where} {export.project}", sha256=export.sha256)
         inputs = {"project": project, "export": source}
 
@@ -107,77 +74,19 @@ def annotated(
 
 def live_hashes(inputs: Mapping[str, Path], config: Config) -> dict[str, str]:
     """Return the hash that the export has now, by which a recipe tells whether people changed a decision."""
-    with _exported(inputs["project"], config, has_pages=False) as export:
+    with exported_project(inputs["project"], config.evidence, has_pages=False) as export:
         return {"export": export.sha256}
 
 
-@contextmanager
-def _exported(project: Path, config: Config, *, has_pages: bool) -> Iterator[_Export]:
-    """Export one state of a project into a temporary file, which is there while the block runs."""
-    reference = read_reference(project)
-    database = open_database(reference, project)
-    try:
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "cases.jsonl"
-            with database.reading() as session:
-                stored = find_project(session, reference, where=database.shown_address)
-                number, at = stored.id, time.time()
-                pages = paper_pages(paper_figures(session, stored, at=at)) if has_pages else {}
-                stored = session.get_one(StoredProject, number)
-                name, kind, is_simulated = stored.name, settings_of(stored).tasks.kind, stored.is_simulated
-                states = count_states(session, number)
-                waiting = waiting_lines(session, number)
-                prompts: set[tuple[str, str]] = set()
-                cases = _with_origin(
-                    export_cases(session, stored, evidence=config.evidence), prompts, is_simulated=is_simulated
-                )
-                write_cases(file, cases)
-                dropped = _dropped(session, number, prompts) if has_pages else ()
-            yield _Export(
-                file=file,
-                sha256=file_hash(file),
-                where=database.shown_address,
-                project=name,
-                kind=kind,
-                is_simulated=is_simulated,
-                states=states,
-                dropped=dropped,
-                waiting=waiting,
-                pages=pages,
-            )
-    finally:
-        database.close()
-
-
-def _with_origin(cases: Iterable[Case], prompts: set[tuple[str, str]], *, is_simulated: bool) -> Iterator[Case]:
-    """Yield the cases and note their keys; those of simulated people are marked as such.
-
-    Ratings and decisions on prompts have no judgment that would say it.
-    """
-    for case in cases:
-        prompts.add((case.prompt.id, case.prompt.language or ""))
-        yield replace(case, meta={**case.meta, "simulated": True}) if is_simulated else case
-
-
-def _dropped(session: Session, project: int, exported: Container[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the prompts of ended items that the export lacks."""
-    rows = session.execute(
-        select(StoredItem.prompt, StoredItem.language)
-        .where(StoredItem.project_id == project, StoredItem.state.in_(_ENDED))
-        .order_by(StoredItem.place, StoredItem.id)
-    )
-    return tuple(prompt for prompt, language in rows if (prompt, language) not in exported)
-
-
-def _write(result: Result, export: _Export, config: Config, prompts: KeptPrompts | None) -> None:
-    if set(export.states) - _ENDED:
+def _write(result: Result, export: ProjectExport, config: Config, prompts: KeptPrompts | None) -> None:
+    if set(export.states) - ENDED:
         # The address of a server is in an environment variable.
         changes = (Remedy("database", export.where),) if export.where.startswith("sqlite") else ()
         raise WaitingError(
             Advice("items of the project are unfinished: ", joined("; ", export.waiting)),
             where=export.where,
             do=Advice("serve it: ", Command("workbench serve", (), changes), ", and run the same command again"),
-            num_waiting=sum(number for state, number in export.states.items() if state not in _ENDED),
+            num_waiting=sum(number for state, number in export.states.items() if state not in ENDED),
         )
     if not export.file.stat().st_size:
         raise EvidenceError("people dropped every prompt: nothing is left", where=export.project)
@@ -225,7 +134,9 @@ def _write(result: Result, export: _Export, config: Config, prompts: KeptPrompts
     )
 
 
-def _write_kept(result: Result, export: _Export, prompts: KeptPrompts, refused: Mapping[str, tuple[str, ...]]) -> int:
+def _write_kept(
+    result: Result, export: ProjectExport, prompts: KeptPrompts, refused: Mapping[str, tuple[str, ...]]
+) -> int:
     """Write the prompts that stay, without those that people refuse. Returns their number."""
     left = [prompt for prompt in prompts.prompts if prompt not in refused]
     if not left:
