@@ -1,5 +1,6 @@
-// Forms of alignment and review, sent so that nothing that was entered is lost: while the workbench is slow or away, after
-// a session that ended while somebody typed, and on a second click. Without this script the browser sends them itself.
+// Forms of alignment, review, settings and guidelines, sent so that nothing that was entered is lost: while the workbench is
+// slow or away, after a session that ended while somebody typed, and on a second click. Without this script the browser
+// sends them itself.
 
 import { makeClock } from "./annotate/clock.js";
 
@@ -29,10 +30,11 @@ const fieldsOf = (form, button) => {
 
 const post = (form, fields) => fetch(form.action, { method: "POST", body: fields, signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
 
+const tokenOf = (text) => new DOMParser().parseFromString(text, "text/html").querySelector('meta[name="csrf-token"]')?.content;
+
 // Who logged in again, in another tab, has another token: that of this page is refused once.
 const takeNewToken = async (form) => {
-  const fresh = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
-  const token = fresh.querySelector('meta[name="csrf-token"]')?.content, field = form.elements.csrf;
+  const token = tokenOf(await (await fetch(location.href)).text()), field = form.elements.csrf;
   if (!token || token === field.value) return false;
   field.value = token;
   return true;
@@ -70,6 +72,29 @@ const submit = async (form, button) => {
   form.removeAttribute("aria-busy");
 };
 
+// A form whose result is a page of its own (`data-page`) is sent by the browser, once somebody is logged in and the workbench
+// answers: the page of a login, or of a failed connection, would take the place of what was entered.
+const sendAsPage = async (form, button) => {
+  if (isSending) return;
+  isSending = true;
+  try {
+    const reply = await fetch("/account", { signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
+    if (new URL(reply.url).pathname === "/login") say(note.dataset.loggedOut);
+    else if (!reply.ok) say(note.dataset.away);
+    else {
+      form.elements.csrf.value = tokenOf(await reply.text());
+      const step = Object.assign(document.createElement("input"), { type: "hidden", name: button?.name ?? "", value: button?.value ?? "" });
+      form.append(step);
+      form.submit();
+      step.remove();
+      // Until the page that follows is there a second click sends nothing.
+      return;
+    }
+  } catch { say(note.dataset.away); }
+  isSending = false;
+};
+addEventListener("pageshow", ({ persisted }) => { if (persisted) isSending = false; });
+
 for (const form of document.querySelectorAll('main form[method="post"]')) {
-  form.addEventListener("submit", (event) => { event.preventDefault(); submit(form, event.submitter); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); (form.hasAttribute("data-page") ? sendAsPage : submit)(form, event.submitter); });
 }
