@@ -57,13 +57,16 @@ settings: $(VENV)/.dev
 	$(BIN)/python docs/settings_page.py > docs/settings.md
 
 # Published tools, each in an environment of its own: `make field` then makes their golden values again.
-peers: .peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/label_studio .peers/potato \
-	.peers/CheemsRM .peers/OpenRLHF .peers/LLaMA-Factory
+ENVIRONMENTS := trl rewardbench inspect_ai ppi_python label_studio potato
 
-.peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/label_studio .peers/potato:
-	$(PYTHON) -m venv $@.new
-	$@.new/bin/pip --disable-pip-version-check --quiet install -r tests/golden/peers/$(@F).txt
-	mv $@.new $@
+peers: $(ENVIRONMENTS:%=.peers/%/.installed) .peers/CheemsRM .peers/OpenRLHF .peers/LLaMA-Factory
+
+# An environment cannot be moved: its programs name its folder. The mark is made last.
+$(ENVIRONMENTS:%=.peers/%/.installed): .peers/%/.installed: tests/golden/peers/%.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip --disable-pip-version-check --quiet install -r $<
+	touch $@
 
 .peers/CheemsRM:
 	git clone --quiet --depth 1 https://github.com/AlignRM/CheemsRM $@

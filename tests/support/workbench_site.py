@@ -43,7 +43,7 @@ from workbench_people import NO_GOLD, answer, cases, cases_with_reference, membe
 
 PASSWORD = "a long password"
 ABSENT = 999
-SECRETS = re.compile(r"Traceback|sqlalchemy|sqlite|site\.db|File \"|/site-packages/|argon2", re.IGNORECASE)
+SECRETS = re.compile(r"Traceback|sqlalchemy|sqlite|site\.db|File \"|/site-packages/|\$argon2|argon2\.", re.IGNORECASE)
 """What no answer says of the inside."""
 
 
