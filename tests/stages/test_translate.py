@@ -321,6 +321,35 @@ def test_more_failures_in_a_batch_than_allowed_are_all_asked_again(tmp_path):
     assert run.counts.num_used == 5
 
 
+def test_blocks_of_one_item_that_fail_in_a_batch_are_one_failed_item(tmp_path):
+    """A refused item is asked for block by block: its blocks wait together, and fail together."""
+    folder = tmp_path / "batches"
+    blocks = "\n\n".join(f"The answer to part {part} has the number 3 in it." for part in range(4))
+    cases = write(tmp_path, [item(1), item(2), item(3, question=blocks)])
+
+    def answer(question):
+        return (
+            "I cannot help with that."
+            if "===" in question["messages"][-1]["content"] and "part 0" in str(question["messages"])
+            else as_asked(question)
+        )
+
+    with chatting(answer) as server:
+        chat = {"base_url": server.url, "model": "served"}
+        settings = Config(to=("ru",), chat=chat, allow_failed=1)
+        numbers = []
+        for _ in range(4):
+            with pytest.raises(WaitingError) as waiting:
+                translate(cases, tmp_path / "out", settings, batch=folder)
+            numbers.append(waiting.value.num_waiting)
+            answer_batches(
+                folder, server, fails=lambda one: None if "===" in str(one["body"]["messages"]) else expired(one)
+            )
+        run = translate(cases, tmp_path / "out", settings, batch=folder)
+    assert numbers[-1] > 1, "several blocks of one item waited"
+    assert (run.counts.num_used, run.counts.dropped) == (2, {"not translated": 1})
+
+
 def test_the_same_run_is_advised_only_where_it_sends_a_request_again(tmp_path):
     cases = write(tmp_path, [item(number) for number in range(5)])
     with (

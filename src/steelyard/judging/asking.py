@@ -250,6 +250,7 @@ class _ReplyStore:
         self.ceiling: Remedy | None = None
         self.futility: ModelError | None = None
         self.first_failures = _FIRST_FAILURES
+        self.first_failed_items: set[str] = set()
 
     def keep(self, request: str) -> None:
         """Count a reply that the ledger has already."""
@@ -293,8 +294,10 @@ class _ReplyStore:
         """
         is_failed = reply.failure == "failed"
         # A run that goes on without what fails again is not stopped by it.
-        if is_failed and self.first_failures.counts(reply):
-            self.num_first_failed += not self.ledger.has_failed(reply.request)
+        if is_failed and self.first_failures.counts(reply) and not self.ledger.has_failed(reply.request):
+            self.num_first_failed += 1
+            if not self.num_answered:
+                self.first_failed_items.update(self.first_failures.items_of(reply.request))
         self.ledger.add(reply)
         self.num_failed += is_failed
         self.num_answered += reply.failure != "failed"
@@ -309,7 +312,8 @@ class _ReplyStore:
 
     def _check(self) -> None:
         number = 0 if self.num_answered else self.num_first_failed
-        if fault := self.first_failures.fault(number, self.first_failure, model=self.model.name):
+        num_items = len(self.first_failed_items)
+        if fault := self.first_failures.fault(number, num_items, self.first_failure, model=self.model.name):
             raise fault
         has_ceiling = self.budget.ceilings.cost is not None and self.model.price is not None
         if has_ceiling and self.num_answered >= FEWEST_REPLIES and 2 * self.num_uncounted > self.num_answered:

@@ -50,8 +50,8 @@ class BatchPlan(NamedTuple):
     """Use of batch files by a call.
 
     ``release`` names a batch whose requests end their wait, or is `ALL_BATCHES`. ``any_model`` accepts results under
-    the name of another model. Where at most ``most_failed`` requests failed in a batch, null for any number, they are
-    left out; the next batch asks more than these again.
+    the name of another model. Where at most ``most_failed`` items failed in a batch, null for any number, they are left
+    out; the next batch asks for more than these again.
     """
 
     folder: Path
@@ -139,7 +139,7 @@ class Batches:
             raise ConfigError(problem, where=model.name, allowed="chats of the kind openai_compatible", do=do)
         writer = BatchWriter(self.plan.folder, model.name, first=self._next_number(), limits=self.plan.limits)
         self._writers.append(writer)
-        tally = _Tally(model.name, cuts)
+        tally = _Tally(model.name, cuts, first_failures)
         is_new = ledger.new_ids()
         with bar(f"preparing {model.name}", num_requests) as shown:
             for request in requests:
@@ -149,7 +149,7 @@ class Batches:
                     self._ask_one(request, model.chat, writer, tally)
         writer.close()
         try:
-            tally.check(max_truncated, remedy, first_failures)
+            tally.check(max_truncated, remedy)
         except ModelError as error:
             self.problem = self.problem or error
         return RequestCounts(tally.num_questions, tally.num_kept, tally.num_failed)
@@ -198,7 +198,8 @@ class Batches:
             if most is None:
                 return
             tally.failed.append(request)
-            if tally.num_failed <= most:
+            tally.failed_items.update(tally.first_failures.items_of(request.id))
+            if len(tally.failed_items) <= most:
                 return
             # More than may be left out: all of them are asked again.
             for failed in tally.failed:
@@ -238,8 +239,11 @@ class Batches:
 class _Tally:
     """Counts of one model's requests, and of the results of this call."""
 
-    def __init__(self, name: str, cuts: CutReplies) -> None:
+    def __init__(self, name: str, cuts: CutReplies, first_failures: FirstFailures) -> None:
         self.name, self._cuts, self._num_before = name, cuts, cuts.num_answered
+        self.first_failures = first_failures
+        self.failed_items: set[str] = set()
+        self._refused_items: set[str] = set()
         self.num_questions = self.num_kept = self.num_failed = 0
         self._num_refused = 0
         self.failed: list[Request] = []
@@ -251,16 +255,16 @@ class _Tally:
             self._cuts = self._cuts.plus(reply, request.question)
             return
         self._num_refused += 1
+        self._refused_items.update(self.first_failures.items_of(request.id))
         self._first_failure = self._first_failure or reply.detail or ""
 
-    def check(self, max_truncated: float, remedy: str, first_failures: FirstFailures) -> None:
+    def check(self, max_truncated: float, remedy: str) -> None:
         """Log the failures. Raises ModelError where another batch would be futile, as for requests that are sent."""
         num_answered = self._cuts.num_answered
         if self._num_refused:
             of = number_of(num_answered - self._num_before + self._num_refused, "result")
             log(f"{self.name}: {self._num_refused:,} of {of} failed, the first with {self._first_failure[:200]}")
-        limit = first_failures.limit
-        if limit is not None and not num_answered and self._num_refused > limit:
+        if not num_answered and self.first_failures.is_futile(self._num_refused, len(self._refused_items)):
             problem = f"all {self._num_refused} results are failures ({self._first_failure[:200]})"
             do = "check the chat's settings; run the same again to write these requests to another batch file"
             raise ModelError(problem, where=self.name, do=do)

@@ -4,7 +4,8 @@ The errors say what to change, for requests that are sent and for those in batch
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from steelyard.core.comparison import MODEL_LIMIT, SERVER_LIMIT, TOO_LONG, Question, Reply
@@ -81,12 +82,15 @@ class FirstFailures(NamedTuple):
     """Number of first requests to a chat that may fail, where none is answered, before the run ends; null for any.
 
     ``remedy`` finishes the run nevertheless. ``has_answers``: the chat answered earlier requests with these settings,
-    so that refusals are about texts, and do not count.
+    so that refusals are about texts, and do not count. ``num_allowed`` items may fail in any case; ``items`` maps
+    a request to its items, where an item has several requests.
     """
 
     limit: int | None = FEWEST_REPLIES - 1
     remedy: Remedy | None = None
     has_answers: bool = False
+    num_allowed: int = 0
+    items: Mapping[str, Collection[str]] = MappingProxyType({})
 
     @classmethod
     def of(cls, *, allow_failed: bool | None) -> "FirstFailures":
@@ -99,9 +103,17 @@ class FirstFailures(NamedTuple):
         """Tell whether a failed reply may say that no request can succeed."""
         return not (self.has_answers and _REFUSED.match(reply.detail or ""))
 
-    def fault(self, number: int, failure: str, *, model: str) -> ModelError | None:
+    def items_of(self, request: str) -> Collection[str]:
+        """Return the items that a request belongs to."""
+        return self.items.get(request, (request,))
+
+    def is_futile(self, number: int, num_items: int) -> bool:
+        """Tell whether the failed first requests, and the number of their items, end the run."""
+        return self.limit is not None and number > self.limit and num_items > self.num_allowed
+
+    def fault(self, number: int, num_items: int, failure: str, *, model: str) -> ModelError | None:
         """Return the error of a run whose first requests all failed, ``number`` of them; null while these may fail."""
-        if self.limit is None or number <= self.limit:
+        if not self.is_futile(number, num_items):
             return None
         change = change_of_request(failure)
         do = change if self.remedy is None else Advice(change, ", or say ", self.remedy, " to go on without these")

@@ -14,7 +14,7 @@ from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.types import Case
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import as_request, ask_requests, token_use
-from steelyard.judging.early_abort import FEWEST_REPLIES, CutReplies, FirstFailures, RequestCounts
+from steelyard.judging.early_abort import CutReplies, FirstFailures, RequestCounts
 from steelyard.judging.forecast import Forecast, forecast_requests
 from steelyard.judging.prefix_order import PromptRequests
 from steelyard.judging.reply_words import without_thinking
@@ -59,28 +59,37 @@ def ask_translations(
     """Ask for all translations, in rounds. Raises as `ask_requests` does.
 
     The first requests of all items come first. Of these alone a share may be cut off, and they may not all fail unless
-    they are 19 at most, or ``allow_failed``. Later rounds are about difficult items, and end for none of them. ``ask``
-    is the function that asks. Unless requests are sent now (``is_sent``), it is one round: those of batch files are
-    answered later.
+    they are 19 at most, or of ``allow_failed`` items. Later rounds are about difficult items, and end for none of them.
+    ``ask`` is the function that asks. Unless requests are sent now (``is_sent``), those of batch files are answered
+    later: a round takes what was answered, and the next one has the further requests that this leads to.
     """
     replies = _Replies(translation, ledger)
-    failures = FirstFailures(max(FEWEST_REPLIES - 1, allow_failed), Remedy("allow_failed", NUMBER))
+    failures = FirstFailures(remedy=Remedy("allow_failed", NUMBER), num_allowed=allow_failed)
     opened = partial(_open_requests, translation, cases, replies)
     is_first = is_sent
+    earlier = set[str]()
     for _ in range(_MOST_ROUNDS):
         has_first = is_first or (not is_sent and any(True for _ in opened(is_first=True)))
         replies.cuts = CutReplies()
-        number = sum(1 for _ in ledger.unique(request.id for request in opened(is_first=is_first)))
+        items: dict[str, list[str]] = {}
+        # Failures count by item until a request is answered, and in batch files.
+        counted = items if failures.limit is not None or not is_sent else None
+        number = sum(
+            1
+            for _ in ledger.unique(
+                each.id for each in opened(is_first=is_first, items=counted) if each.id not in earlier
+            )
+        )
         if not number and is_first:
             is_first = False
             continue
         if not number:
             return
         is_new, cuts = ledger.new_ids(), replies.cuts
-        failures = failures._replace(has_answers=cuts.num_answered > 0)
+        failures = failures._replace(has_answers=cuts.num_answered > 0, items=items)
         counts = ask(
             translation.model,
-            replies.noted(request for request in opened(is_first=is_first) if is_new(request.id)),
+            replies.noted(each for each in opened(is_first=is_first) if each.id not in earlier and is_new(each.id)),
             ledger,
             num_requests=number,
             max_truncated=max_truncated if has_first else 1.0,
@@ -89,7 +98,9 @@ def ask_translations(
             cuts=cuts,
         )
         if not is_sent:
-            return
+            # What waits is no failure: no other request takes its place.
+            earlier |= replies.take_sent()
+            continue
         replies.keep_failed()
         if counts.num_questions > counts.num_failed:
             failures = failures._replace(limit=None)
@@ -125,15 +136,27 @@ def tokens_used(translation: Translation, cases: Iterable[Case], ledger: Ledger)
 
 
 def _open_requests(
-    translation: Translation, cases: Callable[[], Iterable[Case]], replies: "_Replies", *, is_first: bool
+    translation: Translation,
+    cases: Callable[[], Iterable[Case]],
+    replies: "_Replies",
+    *,
+    is_first: bool,
+    items: dict[str, list[str]] | None = None,
 ) -> Iterator[Request]:
-    """Yield the next requests of all items, or of those that have no reply so far (``is_first``)."""
+    """Yield the next requests of all items, or of those that have no reply so far (``is_first``).
+
+    ``items`` gets the items of each request: two that are alike share theirs.
+    """
     for case in cases():
-        for _, texts, rules in translation.jobs(case):
+        for target, texts, rules in translation.jobs(case):
             replies.num_known = 0
             step = advance(texts, rules, replies.known)
             if not isinstance(step, TranslatedItem) and not (is_first and replies.num_known):
-                yield from (as_request(question, translation.model.chat) for question in step)
+                for question in step:
+                    request = as_request(question, translation.model.chat)
+                    if items is not None:
+                        items.setdefault(request.id, []).append(f"{case.prompt.id} {target}")
+                    yield request
 
 
 class _Replies:
@@ -152,6 +175,11 @@ class _Replies:
         for request in requests:
             self._sent.add(request.id)
             yield request
+
+    def take_sent(self) -> set[str]:
+        """Return the requests that were sent, and forget them."""
+        sent, self._sent = self._sent, set()
+        return sent
 
     def keep_failed(self) -> None:
         """Forget the requests that were answered: the ledger knows them."""
