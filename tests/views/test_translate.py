@@ -31,3 +31,4 @@ def test_an_excerpt_has_the_direction_of_its_language_and_code_runs_left_to_righ
     panels = VIEW.panels(StageRun("run", None, summary), NO_SOURCES)
     (shown,) = (example for panel in panels for example in panel.examples)
     assert [shown.direction(number) for number in range(2)] == directions
+    assert [shown.pieces(number) for number in range(2)][1] == [("13 x", False)], "shown as it is written"

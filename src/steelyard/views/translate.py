@@ -136,7 +136,8 @@ def _example(example: DamageExample, source: str) -> ShownItem:
     is_of_language = finding.kind in ("wrong_language", "wrong_script")
     titles = word("damage_expected" if is_of_language else "damage_before"), word("damage_after")
     texts = finding.before, finding.after
-    marks: tuple[tuple[tuple[int, int], ...], ...] = ()
+    # Excerpts are parts of texts and of code: as they are written, they keep their signs and their direction.
+    marks: tuple[tuple[tuple[int, int], ...], ...] = ((), ())
     if finding.sentences is not None:
         texts = tuple(each.text for each in finding.sentences)
         marks = tuple(each.marks for each in finding.sentences)
