@@ -350,8 +350,9 @@ def test_prompts_of_the_bench_or_the_training_are_refused_or_counted(tmp_path, r
     bench = [asked(THREE)[0][0]]
     write_cases(tmp_path / "bench.jsonl", bench)
     files = {role: [tmp_path / "bench.jsonl"]}
-    with pytest.raises(EvidenceError, match=r"1 prompt is in .*bench\.jsonl: q"):
+    with pytest.raises(EvidenceError, match=r"1 prompt is in .*bench\.jsonl: q") as error:
         run(tmp_path, asked(THREE), **files)
+    assert "out=prepared" in str(error.value), "the command that leaves them out cannot be run without an output"
     result = run(tmp_path, asked(THREE), {"allow_overlap": True}, **files)
     assert result.counts.noted[f"prompts of {noted}"] == 1
 

@@ -77,8 +77,8 @@ def count_shared(cases: Path, others: Path, *, overlap: float, is_allowed: bool)
             where=str(cases),
             do=Advice(
                 "leave them out: ",
-                Command("prompts", (str(cases),), (Remedy("against", str(others)),)),
-                ", or say ",
+                Command("prompts", (str(cases),), (Remedy("against", str(others)), Remedy("out", "prepared"))),
+                " and score the rest again, or say ",
                 Remedy("allow_overlap", value=True),
             ),
         )
