@@ -1,5 +1,8 @@
 import gzip
+import pickle
+from collections import OrderedDict
 
+import numpy as np
 import pytest
 
 from steelyard.core.errors import FileError, Place
@@ -94,6 +97,21 @@ def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found
     check_readable(path)  # a model's weights may begin with any bytes
     with pytest.raises(FileError, match=rf"f\.jsonl: this is {found}.*, not text in UTF-8\n  do: "):
         list(read_batches(path))
+
+
+@pytest.mark.parametrize("value", [[{"a": 1}], {"a": [1]}, ("a", 1), {"x"}, OrderedDict(a=1), np.ones(3)])
+def test_a_pickle_that_is_text_is_named_as_one(tmp_path, value):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(pickle.dumps(value, protocol=0))
+    with pytest.raises(FileError, match=r"f\.jsonl: this is a pickle of Python.*\n  do: it is not opened"):
+        list(read_batches(path))
+
+
+@pytest.mark.parametrize("text", ["category\nnews\npolitics\n", "(Version)\nprompt\n", "(dp)\n", "cat\ndog\nq (2)\n"])
+def test_a_table_whose_words_resemble_a_pickle_is_read(tmp_path, text):
+    path = tmp_path / "f.csv"
+    path.write_text(text, encoding="utf-8")
+    assert b"".join(next(read_batches(path)).lines) == text.encode()
 
 
 @pytest.mark.parametrize("name", ["model.pt", "model.PTH", "model.bin"])

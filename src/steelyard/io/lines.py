@@ -25,6 +25,7 @@ _START_BYTES = 2**12
 _SHEET = "save the sheet as CSV in UTF-8"
 _DATA = "give the data as JSON lines, CSV or Parquet"
 _WEIGHTS = f"{_DATA}; a model is named by the folder that holds its weights"
+_PICKLE = ("a pickle of Python", f"it is not opened, since it may run programs: {_DATA}")
 _BINARY_FORMATS = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", f"unpack it, or {_SHEET}"),
     b"PAR1": ("Parquet", "cases and tables may be Parquet, under a name that ends in .parquet"),
@@ -40,11 +41,10 @@ _BINARY_FORMATS = {
     b"\x93NUMPY": ("an array of NumPy", _DATA),
     b"\x89HDF": ("HDF5", _DATA),
     b"GGUF\x03\0": ("weights of a model (GGUF)", f"{_WEIGHTS}, in Hugging Face format"),
-    **{
-        bytes((0x80, protocol)): ("a pickle of Python", f"it is not opened, since it may run programs: {_DATA}")
-        for protocol in range(2, 6)
-    },
+    **{bytes((0x80, protocol)): _PICKLE for protocol in range(2, 6)},
 }
+_TEXT_PICKLE = re.compile(rb"\([dl]p\d+\n|\(V[^\n]*\np\d+\n|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n(?:p\d+\n)?\(")
+"""A list, a dict, a tuple or an object in protocol 0, which is text."""
 _CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _TORCH_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
 _SAFETENSORS = re.compile(rb".{5}\0{3}\{\s*\"", re.DOTALL)
@@ -170,6 +170,9 @@ def check_text(path: Path, encoding: str | None = None) -> None:
     for magic, (name, do) in _BINARY_FORMATS.items():
         if start.startswith(magic):
             raise FileError(f"this is {name}, not text in UTF-8", where=str(path), do=do)
+    if _TEXT_PICKLE.match(start):
+        name, do = _PICKLE
+        raise FileError(f"this is {name}, not JSON or a table", where=str(path), do=do)
     if start[_TAR_MARK] == b"ustar":
         do = f"unpack it: tar xf {quote(str(path))}"
         raise FileError("this is a tar archive, not text in UTF-8", where=str(path), do=do)
