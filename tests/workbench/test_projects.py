@@ -62,6 +62,17 @@ def test_an_import_with_a_fault_leaves_nothing(database, kind):
     assert load(database, project, cases(2, first=100)).num_items == 2
 
 
+def test_an_id_with_a_nul_character_is_refused_visibly_and_leaves_nothing(database):
+    project, _ = make_project(database)
+    before = counts(database)
+    (case,) = cases(1, first=5)
+    named = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, id="a\0b"))
+    with pytest.raises(UserError, match=r"prompt 'a\\x00b' has an id with a NUL character") as error:
+        load(database, project, [*cases(1, first=6), named])
+    assert "\0" not in str(error.value), "PostgreSQL and terminals take no NUL"
+    assert counts(database) == before
+
+
 def test_a_batch_of_the_same_name_is_refused(database):
     project, _ = make_project(database)
     with pytest.raises(ConfigError, match="the batch 'b1' is imported already"):

@@ -54,6 +54,12 @@ def test_help_examples_run(made, monkeypatch):
         assert result.stdout
 
 
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_limit_below_one_item_is_refused(made, limit):
+    with pytest.raises(ConfigError, match=rf"--limit {limit}\n  allowed: 1 or more"):
+        run(made / "resolved", "--limit", limit)
+
+
 def test_evaluation_shows_scores_and_tokens(made):
     first = json.loads(run(made / "evaluated", "--limit", 1, "--json").stdout)["rows"][0]["id"]
     result = run(made / "evaluated", "--id", first, "--tokens", "--json")
