@@ -83,6 +83,12 @@ def test_a_model_is_trained_measured_saved_and_scored(given, tmp_path):
     assert train(file, tmp_path / "out", FAST, model=base, held_out=held_out) == run
 
 
+@pytest.mark.parametrize(("adapter", "word"), [(None, "all"), ("lora", "lora"), ("dora", "dora")])
+def test_a_training_says_what_is_trained(given, tmp_path, capsys, adapter, word):
+    train(given[0], tmp_path / "out", Config(epochs=1, adapter=adapter), model=given[2])
+    assert f"training ({word}, " in capsys.readouterr().err, "an adapter is named in place of all weights"
+
+
 def test_the_folder_loads_plainly_and_gives_the_same_reward(given, tmp_path):
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
