@@ -32,25 +32,14 @@ def test_a_negated_verdict_is_refused(language, text):
     assert read_choice(f"First some reasons\n{text}!", "brackets", AB).value is None
 
 
-@each(("language", "text"), EACH["letter"])
-def test_a_line_that_chooses_is_read(language, text):
+@each(("language", "text"), EACH["letter"] + EACH["hedged"])
+def test_a_line_that_chooses_is_read_also_with_a_hedge(language, text):
     assert read_choice(text, "letter", AB).value == "B"
     assert read_choice(f"Some reasons.\n{text}", "letter", AB).value == "B"
 
 
-@each(("language", "text"), EACH["none"])
-def test_a_line_that_does_not_choose_is_refused(language, text):
-    assert read_choice(text, "letter", AB).value is None
-
-
-@each(("language", "text"), EACH["hedged"])
-def test_a_hedged_statement_of_one_choice_is_a_vote(language, text):
-    assert read_choice(text, "letter", AB).value == "B"
-    assert read_choice(f"Some reasons.\n{text}", "letter", AB).value == "B"
-
-
-@each(("language", "text"), EACH["withdrawn"])
-def test_a_hedged_choice_that_is_withdrawn_denied_conditional_or_reported_is_no_vote(language, text):
+@each(("language", "text"), EACH["none"] + EACH["withdrawn"])
+def test_a_line_that_does_not_choose_or_takes_its_choice_back_is_refused(language, text):
     assert read_choice(text, "letter", AB).value is None
     assert read_choice(f"Some reasons.\n{text}", "letter", AB).value is None
 

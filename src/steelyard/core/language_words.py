@@ -53,6 +53,13 @@ class LanguageWords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     unreported: tuple[str, ...] = ()
     although: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    according: tuple[str, ...] = ()
+    declines: tuple[str, ...] = ()
+    ties: tuple[str, ...] = ()
+    confidence: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    named_letters: tuple[str, ...] = ()
+    particles: tuple[str, ...] = ()
     inside: bool = False
 
 

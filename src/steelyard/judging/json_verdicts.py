@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from steelyard.core.types import JsonObject
 from steelyard.judging.reply_words import announces
+from steelyard.judging.verdict_words import score_noun
 
 _JSON_START = re.compile(r'\{\s*"')
 _CURLY = str.maketrans("“”„‟", '""""')
@@ -24,6 +25,9 @@ _WORDS = {"None": "null", "True": "true", "False": "false", "null": "null", "tru
 _WORK_PER_CHARACTER = 20
 """The decoder's work for each character of a reply, beyond which the search for JSON ends: it bounds the time."""
 _DEEPEST = 50
+_MOST_LEVELS = 4
+_CALLS = ("arguments", "parameters", "function", "function_call", "tool_call", "tool_calls")
+_LONGEST_VALUE = 40
 _CUT = "\ue001"
 """The end of a text that was cut off (private use): such a text never is a label."""
 
@@ -43,17 +47,39 @@ class JsonReading(NamedTuple):
     blocks: list[JsonBlock]
 
 
-def json_values(text: str, key: str) -> JsonReading:
+def json_values(text: str, key: str, *, is_named_freely: bool = False) -> JsonReading:
     """Return the objects of the text with the key's values, twice from an object that repeats it.
 
     Other quotation marks and other notations (single quotation marks, bare words, comments) count where JSON gives
-    nothing. An object without an end counts as far as it goes.
+    nothing, and so does a text in JSON that is an object. An object without an end counts as far as it goes. Where
+    ``is_named_freely``, short values under other names of a verdict or a rating count in objects without the key.
     """
+    search = _Key(key, is_named_freely)
+    whole = _written_out(text.strip("` \n"), search) if text.lstrip("` \n").startswith('"') else None
+    if isinstance(whole, dict) and whole[""]:
+        return JsonReading(text, [JsonBlock(0, len(text), tuple(map(_label, whole[""])))])
     for candidate in (text, text.translate(_CURLY), _as_json(text.translate(_ANGLED))):
-        blocks = _whole_objects(candidate, key) or _cut_object(candidate, key)
+        blocks = _whole_objects(candidate, search) or _cut_object(candidate, search)
         if blocks:
             return JsonReading(candidate, blocks)
     return JsonReading(text, [])
+
+
+class _Key(NamedTuple):
+    """The key that holds the verdict, whether other names of it count, and the texts around the object."""
+
+    name: str
+    is_named_freely: bool
+    depth: int = 0
+
+    def names(self, name: str, value: Any) -> bool:
+        """Return whether a short value stands under another name of the verdict, or of the rating."""
+        if not self.is_named_freely or not isinstance(value, str | int) or len(str(value)) > _LONGEST_VALUE:
+            return False
+        plain = name.replace("_", " ").strip()
+        if self.name == "rating":
+            return score_noun().fullmatch(plain.casefold()) is not None
+        return isinstance(value, str) and announces(plain)
 
 
 def _as_json(text: str) -> str:
@@ -84,7 +110,7 @@ def _json_token(match: re.Match[str]) -> str:
     return '"' + re.sub(r"""\\.|\\$|["]""", lambda sign: _ESCAPED.get(sign[0], sign[0]), inner, flags=re.DOTALL) + end
 
 
-def _whole_objects(text: str, key: str) -> list[JsonBlock]:
+def _whole_objects(text: str, key: _Key) -> list[JsonBlock]:
     blocks = list[JsonBlock]()
     decoder, end, work = _decoder(key), 0, 0
     while start := _JSON_START.search(text, end):
@@ -104,7 +130,7 @@ def _whole_objects(text: str, key: str) -> list[JsonBlock]:
     return blocks
 
 
-def _cut_object(text: str, key: str) -> list[JsonBlock]:
+def _cut_object(text: str, key: _Key) -> list[JsonBlock]:
     """Return the object that the text ends within; none where it is cut within the key's value."""
     start = _JSON_START.search(text)
     if start is None:
@@ -140,20 +166,42 @@ def _closing(text: str) -> str | None:
     return (f'{_CUT}"' if is_string else "") + "".join(reversed(opened))
 
 
-def _decoder(key: str) -> json.JSONDecoder:
+def _decoder(key: _Key) -> json.JSONDecoder:
     def values_of_key(pairs: list[tuple[str, Any]]) -> JsonObject:
-        verdicts = [value for name, value in pairs if name.strip().casefold() == key]
+        verdicts = [value for name, value in pairs if name.strip().casefold() == key.name]
         # One level above may name the result, or be the call of a tool: {"result": {"verdict": "A"}}.
         inner = [
             value
-            for name, value in pairs
-            if isinstance(value, dict) and (announces(name) or name in ("arguments", "parameters"))
+            for name, part in pairs
+            if announces(name) or name in _CALLS or (name == "input" and any(other == "name" for other, _ in pairs))
+            for each in (part if isinstance(part, list) else [part])
+            if isinstance(value := _written_out(each, key), dict) and value[""]
         ]
+        free = [value for name, value in pairs if key.names(name, value)]
         return {
-            "": [each for value in verdicts or inner for each in (value[""] if isinstance(value, dict) else [value])]
+            "": [
+                each
+                for value in verdicts or inner or free
+                for each in (value[""] if isinstance(value, dict) else [value])
+            ]
         }
 
     return json.JSONDecoder(object_pairs_hook=values_of_key, strict=False)
+
+
+def _written_out(value: Any, key: _Key) -> Any:
+    """Return the object that a text holds as JSON, as calls of tools write their arguments; any other value as it is.
+
+    Each level of texts in texts doubles the signs that escape, so that few of them are all that models write.
+    """
+    if not isinstance(value, str) or key.depth >= _MOST_LEVELS or not value.lstrip().startswith(("{", '"')):
+        return value
+    inside = key._replace(depth=key.depth + 1)
+    try:
+        inner = _decoder(inside).decode(value)
+    except (json.JSONDecodeError, RecursionError, ValueError):
+        return value
+    return _written_out(inner, inside)
 
 
 def _label(value: Any) -> str:

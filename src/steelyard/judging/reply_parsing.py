@@ -20,7 +20,10 @@ from typing import Literal, NamedTuple
 
 from steelyard.core.comparison import Alternative
 from steelyard.core.language_words import fold
+from steelyard.judging.answer_letters import with_latin_letters
 from steelyard.judging.json_verdicts import json_values
+from steelyard.judging.reply_lines import plain_line, plain_lines
+from steelyard.judging.reply_orders import Tiers, label_of_name, leader_by_scores, tiers_in_words
 from steelyard.judging.reply_words import (
     SENTENCE_MARKS,
     VERDICT,
@@ -33,7 +36,7 @@ from steelyard.judging.reply_words import (
     without_quoted_blocks,
     without_thinking,
 )
-from steelyard.judging.verdict_lines import is_title, label_of_line, rating_of_line, with_letters
+from steelyard.judging.verdict_lines import is_tie, is_title, label_of_line, rating_of_line, with_letters
 from steelyard.judging.verdict_words import matching
 
 Form = Literal[
@@ -51,32 +54,26 @@ RATINGS = tuple(str(number) for number in range(RATING_RANGE[0], RATING_RANGE[1]
 NO_CODE = "a response holds verdicts, and none has the code of the request"
 """The reason for no verdict where only marks without the code of the request are in the reply."""
 _LABELS = ("A", "B", "C", "D")
+_TIE = "tie"
+"""The value of words that say that the answers are equal, where the question offers no tie."""
 
 _BRACKETS = re.compile(r"\[\[([^\[\]\n]*)\]\]")
 _RANKING = re.compile(r"\[\[\s*([^\[\]\s](?:[^\[\]\n]*[^\[\]\s])?)\s*\]\]")
 _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
 _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
 """Placeholder of a JSON object while its text is read: its value between private-use characters."""
-_DECORATION = re.compile(r"[*_`#~]+")
-_TAGS = re.compile(
-    r"</?(?:tool_call|answer|verdict|final|score|rating|b|i|em|strong|p|div|span|u|h[1-6]|br)\s?/?>|<\|[a-z_]{1,20}\|>",
-    re.IGNORECASE,
-)
-"""Tags that wrap an answer, and the signs of chat templates for its end; those of quotations are none of them."""
-_BOXED = re.compile(
-    r"(?:\$|\\[(\[]){0,2}\\boxed\{\s?(?:\\text(?:bf)?\{([^{}\n]{1,40})\}|([^{}\n]{1,40}))\s?\}(?:\$|\\[)\]]){0,2}"
-)
-_ENDS_OF_LINE = " \t$\u2192\u21d2\u2705\u2714\ufe0f\u2b50\U0001f449"
-"""Signs around a verdict: those of a formula, arrows, check marks."""
-_OTHER_LETTERS: dict[str, str] = dict(zip("\u0623\u0628\u062c\u062f\u05d0\u05d1\u05d2\u05d3", "ABCDABCD", strict=True))
-"""The first four letters of Arabic, in the order of its numerals, and of Hebrew: names of the answers A to D."""
-_GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])")
+_GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])|-+>|>>+|[→⇒]")
 _TIERS = re.compile("[>=]")
+_NAMES_ANSWER = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z'’])")
+_WHOLE = re.compile(r"(?<=\d)[.,]0{1,2}(?!\d)")
+"""The decimals of a whole number."""
 _AROUND_LABEL = " \"'“”‘’«»「」『』()[].。*_`"
 _AFTER_MARK = " \"'“”«»)*_`"
 _LONGEST_DETAIL = 80
 _LONGEST_FORGED = 80
 """The longest line of a response in which a verdict in words is looked for."""
+# The Greek question mark is a semicolon.
+_QUESTION = re.compile(r"[?؟]\Z|[\u0370-\u03ff].*;\Z", re.DOTALL)
 _SENTENCE_END = re.compile(rf"[.!?;{SENTENCE_MARKS}](?:\s|$)|[{SENTENCE_MARKS}\n]")
 
 
@@ -101,22 +98,33 @@ class VerdictOrigin(NamedTuple):
 UNCONTESTED = VerdictOrigin()
 
 
-def read_choice(text: str, form: Form, labels: Sequence[str], origin: VerdictOrigin = UNCONTESTED) -> ParsedReply:
-    """Return the label that the reply names in the form. ``first_token`` is read by `read_first_token`."""
+def read_choice(
+    text: str, form: Form, labels: Sequence[str], origin: VerdictOrigin = UNCONTESTED, *, tie: str | None = None
+) -> ParsedReply:
+    """Return the label that the reply names in the form; ``tie`` is the label of a tie, which words may name too.
+
+    ``first_token`` is read by `read_first_token`.
+    """
     rest = without_thinking(normalize_text(text))
     if rest is None:
         return ParsedReply(None, "thinking without an end")
+    answers = [label for label in labels if label != tie]
+    rest = with_latin_letters(rest, answers)
     if form == "json":
-        return _read_json(rest, "verdict", labels, origin)
+        return _read_json(rest, "verdict", labels, origin, tie=tie or _TIE)
     if form == "letter":
-        return _read_letter(rest, labels, origin)
-    return _read_marks(rest, _OUTPUT if form == "output" else _BRACKETS, labels, origin)
+        return _read_letter(rest, labels, origin, tie=tie or _TIE)
+    return _read_marks(rest, _OUTPUT if form == "output" else _BRACKETS, labels, origin, tie=tie or _TIE)
 
 
 @lru_cache(maxsize=1024)
 def has_verdict(text: str, form: Form, task: Literal["choice", "rating", "ranking"], labels: tuple[str, ...]) -> bool:
     """Return whether a text holds a verdict in the form with one of the labels: a response that writes the mark."""
     plain = normalize_text(text)
+    if task != "rating":
+        plain = with_latin_letters(plain, labels)
+    if task == "ranking" and tiers_in_words(plain_lines(plain), labels):
+        return True
     if form == "json":
         marks = [
             value
@@ -125,7 +133,7 @@ def has_verdict(text: str, form: Form, task: Literal["choice", "rating", "rankin
         ]
     elif form == "letter":
         read = rating_of_line if task == "rating" else label_of_line
-        marks = [mark for line in _lines(plain) if len(line) <= _LONGEST_FORGED and (mark := read(line))]
+        marks = [mark for line in plain_lines(plain) if len(line) <= _LONGEST_FORGED and (mark := read(line))]
     else:
         marks = (_OUTPUT if form == "output" else _BRACKETS).findall(plain)
     parts = (_TIERS.split(mark) if task == "ranking" else [mark] for mark in marks)
@@ -166,7 +174,7 @@ def read_rating(text: str, origin: VerdictOrigin = UNCONTESTED) -> ParsedReply:
         return _read_json(rest, "rating", RATINGS, origin)
     if _BRACKETS.search(without_quotations(rest)):
         return _read_marks(rest, _BRACKETS, RATINGS, origin)
-    lines = _lines(without_quotations(rest))
+    lines = plain_lines(without_quotations(rest))
     ratings = [rating for line in lines if (rating := rating_of_line(line))]
     ends = [line for line in (lines[:1] + lines[-1:]) if rating_of_line(line)]
     if not ends:
@@ -174,18 +182,23 @@ def read_rating(text: str, origin: VerdictOrigin = UNCONTESTED) -> ParsedReply:
     return ParsedReply(None, NO_CODE) if origin.code and origin.is_contested else _agreed(ratings, RATINGS)
 
 
-def read_ranking(
-    text: str, labels: Sequence[str], origin: VerdictOrigin = UNCONTESTED
-) -> tuple[tuple[str, ...], ...] | ParsedReply:
-    """Return tiers of labels, best first, from ``[[B > A = C]]``; without one the reason as a ParsedReply."""
+def read_ranking(text: str, labels: Sequence[str], origin: VerdictOrigin = UNCONTESTED) -> Tiers | ParsedReply:
+    """Return tiers of labels, best first, from ``[[B > A = C]]``; without one the reason as a ParsedReply.
+
+    A reply without brackets is read by `tiers_in_words`, unless a response holds a ranking.
+    """
     rest = without_thinking(normalize_text(text))
     if rest is None:
         return ParsedReply(None, "thinking without an end")
+    rest = with_latin_letters(rest, labels)
     # A mark may stand on several lines: it becomes one of a single line, as the other marks are.
     rest = _RANKING.sub(lambda mark: f"[[{' '.join(_GREATER.sub('>', mark[1]).split())}]]", rest)
     reading = _read_marks(rest, _BRACKETS, labels, origin, is_ranking=True)
     if reading.value is None:
-        return reading._replace(detail={"no verdict": "no ranking"}.get(reading.detail or "", reading.detail))
+        is_bare = reading.detail == "no verdict" and not origin.is_contested
+        lines = plain_lines(without_quotations(_GREATER.sub(">", rest))) if is_bare else []
+        tiers = None if is_refusal(rest.strip()) else tiers_in_words(lines, labels)
+        return tiers or reading._replace(detail="no ranking" if reading.detail == "no verdict" else reading.detail)
     tiers = tuple(tuple(sorted(tier.split("="))) for tier in reading.value.split(">"))
     if sorted(label for tier in tiers for label in tier) != sorted(labels):
         return ParsedReply(None, "not every answer is ranked once")
@@ -200,6 +213,7 @@ def _read_marks(
     *,
     rest: str | None = None,
     is_ranking: bool = False,
+    tie: str = _TIE,
 ) -> ParsedReply:
     """Return the label that all marks name, if one is in the first or last line and none is negated or reported.
 
@@ -207,7 +221,7 @@ def _read_marks(
     reply has none with the code, no mark counts; where the prompt asks for none, only the last line, if it is nothing
     but a verdict.
     """
-    lines = _lines(without_quotations(text) if rest is None else rest)
+    lines = plain_lines(without_quotations(text) if rest is None else rest)
     lines, is_coded = _own_marks(lines, mark, origin.code)
     if origin.is_contested and not is_coded:
         if origin.code is not None:
@@ -218,20 +232,36 @@ def _read_marks(
         if is_refusal(text.strip()):
             return ParsedReply(None, "a response holds this mark")
     matches = [match for line in lines for match in mark.findall(line)]
-    agreed = _agreed(matches, labels, is_ranking=is_ranking)
+    agreed = _agreed(matches, labels, is_ranking=is_ranking, tie=tie)
     if agreed.value is None:
         return agreed
     at_ends = [line for line in dict.fromkeys(lines[:1] + lines[-1:]) if mark.search(line)]
-    if not at_ends:
-        return ParsedReply(None, "the verdict stands inside the text")
-    return _spoilt(lines, mark, agreed)
+    return _spoilt(lines, mark, agreed) if at_ends else ParsedReply(None, "the verdict stands inside the text")
+
+
+def _is_withdrawn(lines: Sequence[str], mark: re.Pattern[str]) -> bool:
+    """Return whether words of indecision stand behind the last mark: in its line or the last one, before any reason.
+
+    A sentence that names an answer speaks of that answer's doubts.
+    """
+    place, match = [(place, match) for place, line in enumerate(lines) for match in mark.finditer(line)][-1]
+    tails = [lines[place][match.end() :], *(lines[-1:] if place < len(lines) - 1 else ())]
+    for tail in tails:
+        for sentence in _SENTENCE_END.split(tail):
+            doubt = matching("undecided").search(fold(sentence))
+            reason = matching("because").search(sentence)
+            if doubt and not _NAMES_ANSWER.search(sentence) and (reason is None or doubt.start() < reason.start()):
+                return True
+    return False
 
 
 def _spoilt(lines: Sequence[str], mark: re.Pattern[str], agreed: ParsedReply) -> ParsedReply:
-    """Return the verdict, or why it is none: a sentence that holds it negates it, or reports it of an answer.
+    """Return the verdict, or why it is none: it is withdrawn, or a sentence that holds it negates or reports it.
 
     A line that ends with a colon is part of the sentence after it.
     """
+    if _is_withdrawn(lines, mark):
+        return ParsedReply(None, "the verdict is withdrawn")
     label = agreed.value if agreed.value in _LABELS else None
     for place, line in enumerate(lines):
         lead = (
@@ -241,12 +271,14 @@ def _spoilt(lines: Sequence[str], mark: re.Pattern[str], agreed: ParsedReply) ->
         for number, sentence in enumerate(line[start:end] for start, end in pairwise(ends)):
             if not mark.search(sentence):
                 continue
-            if sentence.rstrip(_AFTER_MARK).endswith(("?", "؟")):
+            if _QUESTION.search(sentence.rstrip(_AFTER_MARK)):
                 return ParsedReply(None, "the verdict is a question")
-            whole = with_letters(mark.sub(VERDICT, f"{lead if not number else ''} {sentence}"))
-            if negates_verdict(whole, label):
+            whole = mark.sub(VERDICT, f"{lead if not number else ''} {sentence}")
+            lettered = with_letters(whole)
+            if negates_verdict(lettered, label):
                 return ParsedReply(None, "the verdict is negated")
-            if reports_verdict(whole):
+            # A word for a place may be one of a report: "secondo".
+            if any(map(reports_verdict, {whole, lettered})):
                 return ParsedReply(None, "the verdict is someone else's")
     return agreed
 
@@ -263,37 +295,43 @@ def _own_marks(lines: Sequence[str], mark: re.Pattern[str], code: str | None) ->
     return [mark.sub(without_code, line) for line in lines], True
 
 
-def _read_letter(text: str, labels: Sequence[str], origin: VerdictOrigin) -> ParsedReply:
+def _read_letter(text: str, labels: Sequence[str], origin: VerdictOrigin, *, tie: str) -> ParsedReply:
     """Return the label of all lines that are nothing but a verdict if they agree, and one is the first or the last.
 
     The title of a part of the reply, such as "### Answer B" above its assessment, does not count, nor do block quotes
-    and code beside other text. Where a response holds such a line, only the last one counts.
+    and code beside other text. Where a response holds such a line, only the last one counts. Without any such line,
+    scores of all answers at the end are the verdict (`leader_by_scores`).
     """
     unquoted = without_quoted_blocks(text)
-    lines = [line for line in unquoted.splitlines() if _bare(line)]
+    lines = [(line, plain) for line in unquoted.splitlines() if (plain := plain_line(line))]
+    last = len(lines) - 1
     verdicts = [
         (place, label)
-        for place, line in enumerate(lines)
-        if (label := label_of_line(_bare(line)))
-        and (place == len(lines) - 1 or not (line.lstrip().startswith("#") or is_title(_bare(line))))
+        for place, (line, plain) in enumerate(lines)
+        if (label := label_of_line(plain) or (tie if place in (0, last) and is_tie(plain) else None))
+        and (place == last or not (line.lstrip().startswith("#") or is_title(plain)))
     ]
     if origin.is_contested:
-        verdicts = [] if is_refusal(text.strip()) else [each for each in verdicts if each[0] == len(lines) - 1]
-    ends = [(place, label) for place, label in verdicts if place in (0, len(lines) - 1)]
+        verdicts = [] if is_refusal(text.strip()) else [each for each in verdicts if each[0] == last]
+    ends = [(place, label) for place, label in verdicts if place in (0, last)]
     if not ends:
-        return ParsedReply(None, "no verdict")
-    agreed = _agreed([label for _, label in verdicts], labels)
-    leads = [_bare(lines[place - 1]) for place, _ in ends if place]
+        answers = [label for label in labels if label != tie]
+        leader = None if verdicts or origin.is_contested else leader_by_scores([plain for _, plain in lines], answers)
+        return ParsedReply(None, "no verdict") if leader is None else _agreed([leader or tie], labels, tie=tie)
+    agreed = _agreed([label for _, label in verdicts], labels, tie=tie)
+    leads = [lines[place - 1][1] for place, _ in ends if place]
     if agreed.value and any(lead.endswith(":") and reports_verdict(lead + VERDICT) for lead in leads):
         return ParsedReply(None, "the verdict is someone else's")
-    if verdicts[-1][0] < len(lines) - 1 and matching("undecided").search(fold(lines[-1])):
+    if verdicts[-1][0] < last and matching("undecided").search(fold(lines[-1][1])):
         return ParsedReply(None, "the verdict is withdrawn")
     return agreed
 
 
-def _read_json(text: str, key: str, labels: Sequence[str], origin: VerdictOrigin) -> ParsedReply:
+def _read_json(text: str, key: str, labels: Sequence[str], origin: VerdictOrigin, *, tie: str = _TIE) -> ParsedReply:
     """Return the value of the key in the JSON objects of the text, read as marks in the place of the objects."""
     reading = json_values(text, key)
+    if not (reading.blocks or origin.is_contested):
+        reading = json_values(text, key, is_named_freely=True)
     parts, end = list[str](), 0
     for block in reading.blocks:
         parts += [reading.text[end : block.start], "".join(f"\ue002{value}\ue003" for value in block.values)]
@@ -301,25 +339,15 @@ def _read_json(text: str, key: str, labels: Sequence[str], origin: VerdictOrigin
     rest = "".join([*parts, reading.text[end:]])
     # Fences around an object are no quotation: it is how most models write JSON.
     unfenced = re.sub(r"^[ \t]*(?:```|~~~)[^\n\ue002]*$", "", rest, flags=re.MULTILINE)
-    return _read_marks(text, _OBJECT, labels, origin, rest=without_quotations(unfenced))
+    return _read_marks(text, _OBJECT, labels, origin, rest=without_quotations(unfenced), tie=tie)
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines without Markdown decoration, without empty ones."""
-    return [bare for line in text.splitlines() if (bare := _bare(line))]
-
-
-def _bare(line: str) -> str:
-    plain = _BOXED.sub(lambda boxed: boxed[1] or boxed[2], _TAGS.sub("", line))
-    return _DECORATION.sub("", plain).strip(_ENDS_OF_LINE).strip()
-
-
-def _agreed(marks: Sequence[str], labels: Sequence[str], *, is_ranking: bool = False) -> ParsedReply:
+def _agreed(marks: Sequence[str], labels: Sequence[str], *, is_ranking: bool = False, tie: str = _TIE) -> ParsedReply:
     """Return the one label that all marks name, or the ranking of labels.
 
     Null for none, several, or one that is not allowed.
     """
-    distinct = {re.sub("[^>=]+", lambda part: _spelled(part[0], labels), mark) for mark in marks}
+    distinct = {re.sub("[^>=]+", lambda part: _spelled(part[0], labels, tie), mark) for mark in marks}
     if not distinct:
         return ParsedReply(None, "no verdict")
     if len(distinct) > 1:
@@ -327,14 +355,15 @@ def _agreed(marks: Sequence[str], labels: Sequence[str], *, is_ranking: bool = F
     only = distinct.pop()
     if is_ranking or only in labels:
         return ParsedReply(only)
-    return ParsedReply(None, f"{only[:20]!r} is none of {', '.join(labels)}")
+    problem = "a tie, and none is offered" if only == _TIE else f"{only[:20]!r} is none of {', '.join(labels)}"
+    return ParsedReply(None, problem)
 
 
-def _spelled(name: str, labels: Sequence[str]) -> str:
+def _spelled(name: str, labels: Sequence[str], tie: str = _TIE) -> str:
     """Return the label that the content of a mark names, such as "answer A" or "8/10"; else the content in capitals."""
-    plain = " ".join(name.split()).strip(_AROUND_LABEL).removesuffix(".0")
-    plain = _OTHER_LETTERS.get(plain, plain) if labels != RATINGS else plain
+    plain = _WHOLE.sub("", " ".join(name.split()).strip(_AROUND_LABEL))
     if plain.upper() in labels:
         return plain.upper()
-    read = rating_of_line if labels == RATINGS else label_of_line
-    return read(plain) or plain.upper()
+    if labels == RATINGS:
+        return rating_of_line(plain) or plain.upper()
+    return label_of_name(plain) or label_of_line(plain) or (tie if plain == _TIE or is_tie(plain) else plain.upper())

@@ -211,9 +211,12 @@ def reports_verdict(sentence: str) -> bool:
     """Return whether the sentence reports the verdict, which `VERDICT` stands for, of an answer or of other people.
 
     A report reaches over the clauses of a sentence, unless it says more after its verb and the verdict has a clause of
-    its own that announces it: "it explains what was asked for, so my verdict is [[A]]".
+    its own that announces it: "it explains what was asked for, so my verdict is [[A]]". Behind a verdict, an answer
+    that ignores the question is a reason.
     """
-    text = matching("unreported").sub(" ", fold(sentence))
+    before, mark, behind = sentence.partition(VERDICT)
+    reason = matching("declines").sub(" ", fold(behind)) if _LABEL.search(behind) else fold(behind)
+    text = matching("unreported").sub(" ", f"{fold(before)}{mark}{reason}")
     clauses = _clauses(text)
     mark = next(place for place, clause in enumerate(clauses) if VERDICT in clause)
     lead = break_pattern().sub("", clauses[mark].replace(VERDICT, " ").strip())

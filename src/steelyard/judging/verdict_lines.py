@@ -18,20 +18,23 @@ from steelyard.judging.reply_words import (
     reports_verdict,
     without_quotations,
 )
-from steelyard.judging.verdict_words import announcement, matching
+from steelyard.judging.verdict_words import answer_nouns, matching, score_lead, score_noun, score_points
 
 _LONGEST_LINE = 200
 """A line that is nothing but a verdict is short; a limit keeps nested repetitions of its pattern cheap."""
 _MOST_LEADS = 2
+_WHOLE = re.compile(r"(?<=\d)[.,]0{1,2}(?!\d)")
+"""The decimals of a whole number: "8,0" is 8."""
 _MOST_PARTS = 6
 _NAME = r"[\[(\"'“「『«]*\s*(?P<{}>[A-Z])(?![A-Za-z])\s*[\])\"'”」』»]*"
 _ANY_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])", re.IGNORECASE)
 _CHOICE = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z])")
 _QUOTED_LETTER = re.compile(r"[\"“「『«]\s*([A-Z])\s*[\"”」』»]")
 _OTHER_LETTER = "(?<![A-Za-z])(?!{})[A-D](?![A-Za-z])"
-_LEAD = re.compile(r"[:,、،]\s*")
+_LEAD = re.compile(r"[:,、،]\s*|\s[=\u2013\u2014-]{1,2}\s")
 _STOP = r"\s*[.。!！।]?"
-_SENTENCE_END = re.compile(r"[.!?。！？।](?:\s+|(?<=[。！？।]))")
+# Thai has no sign for the end of a sentence, but a space.
+_SENTENCE_END = re.compile(r"[.!?。！？।](?:\s+|(?<=[。！？।]))|(?<=[\u0e00-\u0e7f])\s+(?=[\u0e00-\u0e7f])")
 _END = re.compile("[.!?。！？।؟]")
 _SIGNS = " ,.;:!(-\u2013\u2014、。،؛।"
 
@@ -59,9 +62,19 @@ def is_title(line: str) -> bool:
     return len(words) <= _LONGEST_LINE and _title().fullmatch(with_letters(words)) is not None
 
 
+def is_tie(line: str) -> bool:
+    """Return whether a line, or what follows the words that announce it, only says that the answers are equal."""
+    words = " ".join(line.split())
+    if len(words) > _LONGEST_LINE:
+        return False
+    lead = _LEAD.search(words)
+    texts = (words, words[lead.end() :] if lead is not None and announces(words[: lead.start()]) else "")
+    return any(_ties().fullmatch(fold(text).strip(_SIGNS + "()[]\"'。.!")) for text in texts)
+
+
 def rating_of_line(line: str) -> str | None:
     """Return the number of a line that is nothing but a rating and its reasons; null for any other line."""
-    return _value(" ".join(line.split()), _rating, str.isdecimal)
+    return _value(_WHOLE.sub("", " ".join(line.split())), _rating, str.isdecimal)
 
 
 def with_letters(text: str, *, is_noun_needed: bool = True) -> str:
@@ -181,14 +194,14 @@ def _rating(words: str) -> str | None:
     if match is None:
         return None
     lead = match["lead"].casefold()
-    names_score = _score().search(lead) is not None
-    return match["number"] if not lead.strip(" [*") or (names_score and _score_lead().fullmatch(lead)) else None
+    names_score = score_noun().search(lead) is not None
+    return match["number"] if not lead.strip(" [*") or (names_score and score_lead().fullmatch(lead)) else None
 
 
 @cache
 def _verdicts() -> tuple[re.Pattern[str], ...]:
     """Return the patterns of verdicts: an answer alone, then the sentences of each language."""
-    label, other = (rf"(?:{_answers()}\s?)?{_NAME.format(name)}" for name in ("label", "other"))
+    label, other = (rf"(?:{answer_nouns()}\s?)?{_NAME.format(name)}" for name in ("label", "other"))
     patterns = [label, rf"{label}\s*>\s*{other}"]
     for words in language_words().values():
         answer = rf"(?:{any_of(words.answer)}\s?)?"
@@ -207,12 +220,18 @@ def _hedges() -> re.Pattern[str]:
 
 
 @cache
+def _ties() -> re.Pattern[str]:
+    texts = [
+        any_of([fold(text)]).replace(re.escape("{answer}"), any_of(map(fold, words.answer)))
+        for words in language_words().values()
+        for text in words.ties
+    ]
+    return re.compile("|".join(texts))
+
+
+@cache
 def _title() -> re.Pattern[str]:
-    return re.compile(rf"{_answers()}\s*[A-Z]\s*[:.]?", re.IGNORECASE)
-
-
-def _answers() -> str:
-    return any_of({noun for words in language_words().values() for noun in words.answer})
+    return re.compile(rf"{answer_nouns()}\s*[A-Z]\s*[:.]?", re.IGNORECASE)
 
 
 @cache
@@ -235,7 +254,7 @@ def _places() -> tuple[re.Pattern[str], re.Pattern[str]]:
 @cache
 def _ratings() -> tuple[re.Pattern[str], ...]:
     """Return the patterns of sentences that give a rating, of each language."""
-    points = rf"(?:\s*/\s*10|\s*{_points()})"
+    points = rf"(?:\s*/\s*10|\s*{score_points()})"
     number = r"\[*\s*(?P<number>\d+)\s*\]*"
     patterns = list[re.Pattern[str]]()
     for words in language_words().values():
@@ -246,21 +265,8 @@ def _ratings() -> tuple[re.Pattern[str], ...]:
     return tuple(patterns)
 
 
-def _points() -> str:
-    return any_of({word for words in language_words().values() for word in words.points})
-
-
 @cache
 def _scores() -> re.Pattern[str]:
-    return re.compile(rf"(?P<lead>\D*?)\[*\s*(?P<number>\d+)\s*\]*\s*(?:/\s*10|{_points()})?{_STOP}", re.IGNORECASE)
-
-
-@cache
-def _score() -> re.Pattern[str]:
-    return re.compile(any_of({word.casefold() for words in language_words().values() for word in words.score}))
-
-
-@cache
-def _score_lead() -> re.Pattern[str]:
-    """Return the pattern of the words before a rating: nouns for a score and words that announce it."""
-    return re.compile(rf"(?:{_score().pattern}|{announcement().pattern})+")
+    return re.compile(
+        rf"(?P<lead>\D*?)\[*\s*(?P<number>\d+)\s*\]*\s*(?:/\s*10|{score_points()})?{_STOP}", re.IGNORECASE
+    )

@@ -72,10 +72,38 @@ def break_pattern() -> re.Pattern[str]:
 def reporting() -> tuple[re.Pattern[str], list[tuple[re.Pattern[str], re.Pattern[str]]]]:
     """Return the pattern of verbs that are enough alone, and for other languages those of speakers and verbs."""
     alone, inside, pairs = set[str](), set[str](), list[tuple[re.Pattern[str], re.Pattern[str]]]()
+    by_source = list[str]()
     for words in language_words().values():
-        verbs, quotes = set(map(fold, words.reports)), set(map(fold, words.quotes))
+        verbs, quotes = set(map(fold, words.reports)), set(map(fold, (*words.quotes, *words.declines)))
         bounded = any_of if words.inside else whole_words
         if words.speakers:
             pairs.append((re.compile(bounded(map(fold, words.speakers))), re.compile(bounded(verbs))))
         (inside if words.inside else alone).update(quotes if words.speakers else quotes | verbs)
-    return re.compile(f"{whole_words(alone)}|{any_of(inside)}"), pairs
+        if words.according:
+            source, noun = bounded(map(fold, words.according)), any_of(map(fold, words.answer))
+            by_source.append(rf"{source}\s?(?:[{SIGNS}]{{1,4}}\s)?{noun}|{noun}\s?[^\s,]{{1,8}}?\s?{source}")
+    return re.compile("|".join([whole_words(alone), any_of(inside), *by_source])), pairs
+
+
+@cache
+def answer_nouns() -> str:
+    """Return the pattern of a noun for an answer, in any language."""
+    return any_of({noun for words in language_words().values() for noun in words.answer})
+
+
+@cache
+def score_points() -> str:
+    """Return the pattern of a word after a number of points."""
+    return any_of({word for words in language_words().values() for word in words.points})
+
+
+@cache
+def score_noun() -> re.Pattern[str]:
+    """Return the pattern of a noun for a score."""
+    return re.compile(any_of({word.casefold() for words in language_words().values() for word in words.score}))
+
+
+@cache
+def score_lead() -> re.Pattern[str]:
+    """Return the pattern of the words before a rating: nouns for a score and words that announce it."""
+    return re.compile(rf"(?:{score_noun().pattern}|{announcement().pattern})+")

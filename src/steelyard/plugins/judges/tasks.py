@@ -177,7 +177,8 @@ def parse_choice(
         num_shown = num_shown or len(labels)
         reading = read_published(text, form, labels, num_shown=num_shown, is_contested=origin.is_contested)
     else:
-        reading = read_choice(text, form, labels, origin)
+        tie = labels[num_shown] if num_shown is not None and num_shown < len(labels) else None
+        reading = read_choice(text, form, labels, origin, tie=tie)
     return _place(reading, labels, text=text)
 
 
