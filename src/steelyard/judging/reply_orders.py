@@ -15,7 +15,7 @@ Tiers = tuple[tuple[str, ...], ...]
 """Labels in tiers, best first."""
 
 _LONGEST_LINE = 200
-_ARROWS = re.compile(r"-+>|=+>|[→⇒⟶➔➜]|>>+")
+_ARROWS = re.compile(r"-{1,3}>|={1,3}>|[→⇒⟶➔➜]|>>+")
 _STEPS = re.compile(r"\s*([>=])\s*")
 _PLACE = re.compile(r"(?:#|№|第)?\s?(\d)(?:[ ]?(?:[^\W\d_]{1,3}|[º°ª]))?\s?[.):\u2013\u2014-]*\s*(?=[^\s\d.,])")
 _BETWEEN = " \t,;|/&:.!。،؛、()[]-\u2013\u2014"

@@ -62,7 +62,7 @@ _RANKING = re.compile(r"\[\[\s*([^\[\]\s](?:[^\[\]\n]*[^\[\]\s])?)\s*\]\]")
 _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
 _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
 """Placeholder of a JSON object while its text is read: its value between private-use characters."""
-_GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])|-+>|>>+|[→⇒]")
+_GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])|-{1,3}>|>>+|[→⇒]")
 _TIERS = re.compile("[>=]")
 _NAMES_ANSWER = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z'’])")
 _WHOLE = re.compile(r"(?<=\d)[.,]0{1,2}(?!\d)")
