@@ -6,7 +6,9 @@ import pytest
 
 from each_value import each
 from generated_replies import FIVE, PHRASES, TIED, generated_replies
-from steelyard.judging.reply_parsing import ParsedReply, read_choice, read_ranking, read_rating
+from steelyard.core.comparison import Reply
+from steelyard.judging.reply_parsing import ParsedReply, VerdictOrigin, read_choice, read_ranking, read_rating
+from steelyard.plugins.judges.tasks import parse_choice
 
 AB = ("A", "B")
 
@@ -84,3 +86,32 @@ def test_letters_of_other_scripts_and_scores_are_verdicts_only_where_they_name_a
 def test_a_letter_that_may_be_two_labels_is_none_of_them(label):
     name, value = label
     assert read_choice(f"[[{name}]]", "brackets", ("A", "B", "C", "D")).value == value
+
+
+@each("language", PHRASES)
+def test_words_of_a_tie_are_the_tie_only_where_one_is_offered(language):
+    for text in (PHRASES[language]["tie"], f"{PHRASES[language]['both']}\n{PHRASES[language]['equal']}."):
+        reply = Reply(request="r", text=text)
+        assert parse_choice(reply, "letter", TIED, num_shown=2).place == 2, text
+        two, three = (parse_choice(reply, "letter", TIED[:number], num_shown=number) for number in (2, 3))
+        assert (two.place, two.detail) == (three.place, three.detail) == (None, "a tie, and none is offered"), text
+
+
+@each(
+    ("text", "label"),
+    [
+        ("[[B]] because the other one is not sure of the year", "B"),
+        ("[[B]]\nAnswer A is not sure of the year.", "B"),
+        ("I cannot decide easily, but [[B]]", "B"),
+        ("[[B]]. Or either one.", None),
+        ("[[B]]\nA long reason.\nStill, I cannot decide.", None),
+    ],
+)
+def test_a_mark_is_withdrawn_by_the_judges_own_indecision_behind_it(text, label):
+    assert read_choice(text, "brackets", AB).value == label
+
+
+def test_another_key_is_a_verdict_unless_a_response_holds_one_or_the_key_is_there():
+    assert read_choice('{"winner": "B"}', "json", AB).value == "B"
+    assert read_choice('{"winner": "B"}', "json", AB, VerdictOrigin(is_contested=True)).value is None
+    assert read_choice('{"answer": "A"}\n{"verdict": "B"}', "json", AB).value == "B"

@@ -47,6 +47,23 @@ class JsonReading(NamedTuple):
     blocks: list[JsonBlock]
 
 
+class _Key(NamedTuple):
+    """The key that holds the verdict, whether other names of it count, and the texts around the object."""
+
+    name: str
+    is_named_freely: bool
+    depth: int = 0
+
+    def names(self, name: str, value: Any) -> bool:
+        """Return whether a short value stands under another name of the verdict, or of the rating."""
+        if not self.is_named_freely or not isinstance(value, str | int) or len(str(value)) > _LONGEST_VALUE:
+            return False
+        plain = name.replace("_", " ").strip()
+        if self.name == "rating":
+            return score_noun().fullmatch(plain.casefold()) is not None
+        return isinstance(value, str) and announces(plain)
+
+
 def json_values(text: str, key: str, *, is_named_freely: bool = False) -> JsonReading:
     """Return the objects of the text with the key's values, twice from an object that repeats it.
 
@@ -63,23 +80,6 @@ def json_values(text: str, key: str, *, is_named_freely: bool = False) -> JsonRe
         if blocks:
             return JsonReading(candidate, blocks)
     return JsonReading(text, [])
-
-
-class _Key(NamedTuple):
-    """The key that holds the verdict, whether other names of it count, and the texts around the object."""
-
-    name: str
-    is_named_freely: bool
-    depth: int = 0
-
-    def names(self, name: str, value: Any) -> bool:
-        """Return whether a short value stands under another name of the verdict, or of the rating."""
-        if not self.is_named_freely or not isinstance(value, str | int) or len(str(value)) > _LONGEST_VALUE:
-            return False
-        plain = name.replace("_", " ").strip()
-        if self.name == "rating":
-            return score_noun().fullmatch(plain.casefold()) is not None
-        return isinstance(value, str) and announces(plain)
 
 
 def _as_json(text: str) -> str:
