@@ -74,6 +74,8 @@ def test_verdicts_are_read_at_equal_rates_in_all_languages():
         ("The verdict is B with 80% confidence", "B"),
         ("Accuracy: A: 8, B: 7\nStyle: A: 6, B: 9", None),
         ("A: 1, B: 2", None),  # scores or places
+        ("A - 40%, B - 60%", "B"),
+        ("A (7/10) vs. B (8/10)", "B"),
         ("A: 8 errors, B: 7 errors", None),
         ("8/10 vs 7/10", None),
     ],

@@ -67,7 +67,8 @@ def _without_certainty(line: str) -> str:
     if alone.fullmatch(line):
         return ""
     match = behind.search(line, max(0, len(line) - 80))
-    return line if match is None else line[: match.start()].rstrip()
+    # Several shares are those of the answers: "A - 60%, B - 40%".
+    return line if match is None or "%" in line[: match.start()] else line[: match.start()].rstrip()
 
 
 @cache

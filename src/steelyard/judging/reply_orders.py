@@ -81,7 +81,7 @@ def _scores(line: str) -> dict[str, str]:
         rest.append(line[start : match.start()])
         start = match.end()
     lead, *between = [*rest, line[start:]] if rest else [line]
-    is_plain = not any(part.strip(_BETWEEN) for part in between)
+    is_plain = all(part.strip(_BETWEEN) in ("", "vs") for part in between)
     is_led = not lead.strip(_BETWEEN) or announces(lead) or score_lead().fullmatch(lead.casefold()) is not None
     return scores if scores and is_plain and is_led and len(scores) == len(rest) else {}
 
