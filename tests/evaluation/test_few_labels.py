@@ -197,10 +197,10 @@ def test_the_command_says_what_the_judge_is_worth_and_how_many_labels_are_missin
     )
     assert done.exit_code == 0, done.output
     for expected in (
-        " from human labels of 80 prompts and the judge's of 400; ",
+        " from human labels of 80 prompts and the judge's labels of 400; ",
         " from the human labels alone.",
         "so that one human label counts as 1.",
-        "For an interval of 10.0%, human labels of ",
+        "For an interval 10.0 points wide, human labels of ",
         "Win rate of strong",
         "Lead over: shorter answer wins",
     ):

@@ -49,7 +49,7 @@ def test_models_and_differences_have_a_figure_and_a_table_each():
         ("b", "1–2", "70.0%", "60.0–80.0%", "50.0%", "40.0–60.0%"),
     )
     assert differences.tables[0].table.rows == (
-        ("甲 – b", "+8.0", "−1.0 … +17.0", "0.070", "+12.0", "0.0", "−5.0 … +5.0", "1.000"),
+        ("甲 – b", "+8.0", "−1.0 … +17.0", "0.070", "12.0", "0.0", "−5.0 … +5.0", "1.000"),
     )
     points, line = rows(accepted(differences.figure))
     assert (points["row"], points["value"], points["low"]) == ("甲\n– b", 0.08, -0.01)

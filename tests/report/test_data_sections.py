@@ -214,6 +214,6 @@ def test_a_conversion_shows_what_was_read_and_what_became_of_it(tmp_path):
     assert (word("convert_joined"), word("convert_rows_joined"), "1") in changes
     convert(out, tmp_path / "back.jsonl", ConvertConfig(to_kind="cheems"))
     section, sentences = only_section(record_folder(tmp_path / "back.jsonl"))
-    assert [sentence.key for sentence in sentences] == ["say_converted", "say_converted_lost"]
+    assert [sentence.key for sentence in sentences] == ["say_converted_rows", "say_converted_lost"]
     lost = panels_of(section)[word("convert_changes")].tables[0].table.rows
     assert word("convert_lost") in {row[0] for row in lost}

@@ -7,9 +7,9 @@ from steelyard.views.page import page_of, read_data
 PRODUCTS = {
     *("Steelyard", "SHA", "SVG", "PNG", "CSV", "EN", "Best", "of", "n", "gram", "bootstrap", "Kappa", "kappa", "Brier"),
     *("Kendall", "Bradley", "Terry", "Holm", "micro", "LLM", "Elo", "τ", "tau", "p", "N", "A", "B", "C", "D", "E"),
-    *("Esc", "evaluate", "resolve"),
+    *("Esc", "evaluate", "resolve", "aggregate", "majority"),
 }
-"""Names of products, formats, statistics, keys and verbs that both languages write alike."""
+"""Names of products, formats, statistics, keys, verbs and settings that both languages write alike."""
 SILENT = {"script", "style", "noscript", "code", "pre", "annotation"}
 DATA = {"text", "preview", "id", "run", "hand", "where", "author"}
 """Classes of texts of the user, and of records of runs, whose settings, files and versions keep their names."""

@@ -4,11 +4,15 @@ import msgspec
 import pytest
 
 from steelyard.evaluation.tables import word
-from steelyard.report.page import COMMA
+from steelyard.report.page import COLON, COMMA
 from steelyard.viewing.runs import RunOverview, headline_of
 
 ACCURACY = {"value": 0.7072, "low": 0.65, "high": 0.757, "n": 60}
 USE = {"num_replies": 4, "uncounted": 0, "odd_usage": 0, "other_models": {}}
+
+
+def tokens(inputs, outputs):
+    return f"{inputs} {word('view_tokens_in')}{COMMA}{outputs} {word('view_tokens_out')}"
 
 
 def headline(stage, summary, config=None, counts=None):
@@ -21,15 +25,15 @@ def headline(stage, summary, config=None, counts=None):
     [
         (
             "evaluate", {"accuracy": ACCURACY, "bench": "cases", "model": "models/小模型"}, "70.7%",
-            f"{word('accuracy')}{COMMA}65.0–75.7% · cases", "小模型",
+            f"{word('accuracy')}{COMMA}{word('interval_95')} 65.0–75.7% · cases", "小模型",
         ),
         (
             "evaluate", {"accuracy": ACCURACY, "overall": {**ACCURACY, "value": 0.81}, "bench": "cheems", "model": "m"},
-            "81.0%", f"{word('bench_overall')}{COMMA}65.0–75.7% · cheems", "m",
+            "81.0%", f"{word('bench_overall')}{COMMA}{word('interval_95')} 65.0–75.7% · cheems", "m",
         ),
         (
             "convert", {"from_kind": "trl", "to_kind": "cases", "num_written": 1200}, "1,200",
-            f"{word('convert_num_cases')} · trl → cases", "",
+            f"{word('view_cases_written')} · trl → {word('convert_case_file')}", "",
         ),
         ("train", {"final_loss": 0.53355, "held_out": None}, "0.534", word("view_final_loss"), ""),
         (
@@ -49,7 +53,7 @@ def headline(stage, summary, config=None, counts=None):
                     "b": {**USE, "prompt": 200, "reply": 0, "cost": 1.0},
                 },
             },
-            "3", f"{word('view_verdicts')}{COMMA}1,200 {word('view_tokens')}{COMMA}{word('view_cost')} 1.25", "panel",
+            "3", f"{word('view_verdicts')}{COMMA}{tokens('1,100', '100')}{COMMA}{word('view_cost')} 1.2500", "panel",
         ),
         (
             "judge",
@@ -57,7 +61,7 @@ def headline(stage, summary, config=None, counts=None):
                 "judge": "j", "judges": {"j": {"outcomes": {"refused": 1}, "ratings": {"3": 4, "7": 1}, "other": []}},
                 "tokens": {"j": {**USE, "prompt": 5, "reply": 5, "cost": None}},
             },
-            "5", f"{word('view_ratings')}{COMMA}10 {word('view_tokens')}", "j",
+            "5", f"{word('view_ratings')}{COMMA}{tokens('5', '5')}", "j",
         ),
         (
             "judge",
@@ -65,7 +69,7 @@ def headline(stage, summary, config=None, counts=None):
                 "judge": "j", "judges": {"j": {"outcomes": {"tie": 2}}},
                 "tokens": {"j": {**USE, "prompt": 5, "reply": 5, "cost": None}},
             },
-            "2", f"{word('view_verdicts')}{COMMA}10 {word('view_tokens')}", "j",
+            "2", f"{word('view_verdicts')}{COMMA}{tokens('5', '5')}", "j",
         ),
         (
             "sample",
@@ -73,7 +77,7 @@ def headline(stage, summary, config=None, counts=None):
                 "models": {"a": {"num_responses": 30}, "b": {"num_responses": 12}},
                 "tokens": {"a": {**USE, "prompt": 900, "reply": 100, "cost": 0.25}},
             },
-            "42", f"{word('view_written')}{COMMA}1,000 {word('view_tokens')}{COMMA}{word('view_cost')} 0.25", "",
+            "42", f"{word('view_written')}{COMMA}{tokens('900', '100')}{COMMA}{word('view_cost')} 0.2500", "",
         ),
         ("supervise", {"num_strict": 8, "num_strict_kept": 6}, "75.0%", f"{word('view_strict_kept')}{COMMA}6 / 8", ""),
         ("split", {"parts": {"train": 1200, "test": 30}}, "1,200 / 30", "train / test", ""),
@@ -107,13 +111,14 @@ def test_a_stage_that_drops_prompts_or_responses_names_them(stage, unit):
     assert (shown.value, shown.about) == ("432", f"{word('view_of')} 648 {word(unit)}")
 
 
-def test_languages_state_the_mean_without_the_baseline_and_the_loss_against_it():
+def test_languages_state_the_mean_without_the_baseline_and_the_drop_from_it():
     drop = {"absolute": {"value": 0.062, "low": 0.04, "high": 0.08, "n": 9}}
     languages = {"mean": ACCURACY, "languages": {"zh": {}, "he": {}, "en": {}}, "model": "m", "drop": drop}
     shown = headline("languages", {**languages, "baseline_language": "zh"})
-    against = f"{word('view_against')} zh {word('view_against_after')} \N{MINUS SIGN}6.2"
+    interval = f"{word('interval_95')} 65.0–75.7%"
     assert shown.value == "70.7%"
-    assert shown.about == f"{word('view_mean_of')} 2 {word('view_languages')}{COMMA}65.0–75.7%{COMMA}{against}"
+    drop = f"{word('view_drop')}{COLON}+6.2"
+    assert shown.about == f"{word('view_mean_without')}zh{COMMA}{interval}{COMMA}{drop}"
 
 
 @pytest.mark.parametrize("stage", ["merge", "resolve", "something.else"])

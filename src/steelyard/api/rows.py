@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from steelyard.core.types import JsonObject, Run
+from steelyard.evaluation.tables import DASH
 from steelyard.views.records import flat_row
 from steelyard.views.view import view_of
 
@@ -92,7 +93,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         text = f"{value:z.3f}"
     elif value is None:
-        text = ""
+        text = DASH
     else:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return f'<td dir="auto" style="text-align: start">{html.escape(text)}</td>'

@@ -110,13 +110,16 @@ def echo_record(record: Any) -> None:
 
 
 def counts_line(run: Run) -> str:
-    """Return ``n in, n used; dropped: …; noted: …``, without plain sizes."""
-    counts = run.counts
+    """Return ``n in, n used; dropped: …; noted: …``, without plain sizes, in the words of the page."""
+    from steelyard.report.page import LANGUAGES, page_strings
+    from steelyard.report.run_records import rule_word
+
+    counts, strings = run.counts, page_strings()
     parts = [f"{counts.num_in:,} in, {counts.num_used:,} used"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        numbers = rule_counts({rule: number for rule, number in rules.items() if number and rule not in _SIZES})
-        if numbers:
-            parts.append(f"{title}: {numbers}")
+        shown = {rule_word(rule): number for rule, number in rules.items() if number and rule not in _SIZES}
+        if shown:
+            parts.append(f"{title}: {strings.translate(rule_counts(shown), LANGUAGES[0])}")
     return "; ".join(parts)
 
 
@@ -199,7 +202,7 @@ def step_line(step: "NextStep") -> str:
 def percent_text(share: "Estimate") -> str:
     """Return ``25.0% [15.0%, 35.0%]``."""
     if share.value is None:
-        return "none"
+        return "\N{EN DASH}"
     return f"{share.value:.1%}" + ("" if share.low is None else f" [{share.low:.1%}, {share.high:.1%}]")
 
 

@@ -137,6 +137,8 @@ def reason(estimate: Estimate) -> str:
         return DASH
     if too_few := re.fullmatch(r"an interval needs (\d+) prompts", estimate.why):
         return f"{word('why_an_interval_needs', 'an interval needs')} {too_few[1]} {word('why_prompts', 'prompts')}"
+    if without := re.fullmatch(r"no human label in (.+)", estimate.why):
+        return f"{word('why_no_human_label_in', 'no human label in ')}{without[1]}"
     return word(f"why_{estimate.why.replace(' ', '_')}", estimate.why)
 
 
@@ -145,6 +147,12 @@ def spread(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return reason(estimate)
     return f"{estimate.low * 100:z.1f}{DASH}{estimate.high * 100:z.1f}%"
+
+
+def with_level(estimate: Estimate, interval: Callable[[Estimate], str] = spread) -> str:
+    """Format an interval with its level: ``95% interval 68.4–73.9%``; the reason alone if there is none."""
+    shown = interval(estimate)
+    return shown if estimate.low is None or estimate.high is None else f"{word('interval_95')} {shown}"
 
 
 def points(value: float | None) -> str:

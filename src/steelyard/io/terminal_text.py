@@ -93,10 +93,11 @@ def plain(line: Line) -> str:
     return "".join(span.text for span in line).rstrip()
 
 
-def rule_counts(rules: Mapping[str, int]) -> str:
+def rule_counts(rules: Mapping[str, int], comma: str = ", ") -> str:
     """Format counts by rule in one line, with parts after their total: ``cut responses 69 (de 11, en 58), pairs 9``.
 
     A rule ``TOTAL, PART`` counts a part of the rule ``TOTAL``. A total whose only part is unknown stands alone.
+    ``comma`` is between rules and between parts.
     """
     parts: dict[str, dict[str, int]] = {}
     for rule, number in sorted(rules.items()):
@@ -105,10 +106,10 @@ def rule_counts(rules: Mapping[str, int]) -> str:
             parts[total][part] = number
         else:
             parts[rule] = {}
-    return ", ".join(
+    return comma.join(
         f"{total} {rules[total]:,}"
         + (
-            f" ({', '.join(f'{name} {number:,}' for name, number in numbers.items())})"
+            f" ({comma.join(f'{name} {number:,}' for name, number in numbers.items())})"
             if numbers.keys() - {"unknown"}
             else ""
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.evaluation.coverage import Coverage
 from steelyard.evaluation.tables import count, language_word, percent, word
-from steelyard.report.page import COLON, COMMA
+from steelyard.report.page import COLON, COMMA, first_names
 from steelyard.report.run_records import text_key
 
 _MOST_LANGUAGES = 6
@@ -44,8 +44,8 @@ def reason_words(why: str) -> str:
 
 
 def missing_words(missing: Mapping[str, str]) -> str:
-    """Return the missing parts of a benchmark, each with the reason."""
-    return COMMA.join(f"{name}{_OPEN}{reason_words(why)}{_CLOSE}" for name, why in missing.items())
+    """Return the first missing parts of a benchmark, each with the reason, and how many more there are."""
+    return first_names([f"{name}{_OPEN}{reason_words(why)}{_CLOSE}" for name, why in missing.items()])
 
 
 def fact_words(fact: str) -> str:

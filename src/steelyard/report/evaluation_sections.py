@@ -34,6 +34,7 @@ from steelyard.evaluation.tables import (
     reason,
     spread,
     table,
+    with_level,
     word,
 )
 from steelyard.evaluation.tie_policies import policy_table, weight_table
@@ -93,9 +94,9 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
     """
     accuracy, exact = summary.accuracy, None if _is_accuracy(summary) else summary.exact_match
     values = (
-        ("bench_overall", summary.overall, "prompts"),
-        ("accuracy", accuracy, "pairs"),
-        ("exact_match", exact, "prompts"),
+        ("bench_overall", summary.overall, "prompt"),
+        ("accuracy", accuracy, "pair"),
+        ("exact_match", exact, "prompt"),
     )
     cards = [
         Card(word(title), percent(estimate.value), _interval_and_n(estimate, unit), "", name)
@@ -252,8 +253,9 @@ def _gaps(estimate: Estimate) -> dict[str, str]:
 
 
 def _interval_and_n(estimate: Estimate, unit: str) -> str:
-    interval = "" if estimate.low is None else f"{word('interval_95')} {spread(estimate)}\n"
-    return f"{interval}n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{count(estimate.n)}\N{NO-BREAK SPACE}{word(unit)}"
+    interval = "" if estimate.low is None else f"{with_level(estimate)}\n"
+    noun = word(f"card_{unit}" if estimate.n == 1 else f"card_{unit}s")
+    return f"{interval}n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{count(estimate.n)}\N{NO-BREAK SPACE}{noun}"
 
 
 def measures_section(evaluations: Mapping[str, EvaluationSummary], evidence: Sequence[str]) -> Section:

@@ -22,11 +22,12 @@ from steelyard.evaluation.tables import (
     percent,
     points,
     points_spread,
+    reason,
     spread,
     table,
     word,
 )
-from steelyard.report.page import Section
+from steelyard.report.page import COLON, Section
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.prediction_powered import PPIEstimate
 
@@ -60,10 +61,14 @@ def few_labels_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
 
 def _sentences(name: str, powered: PPISummary) -> Iterator[Sentence]:
     ranked = powered.ranked()
+    if ranked.estimate.value is None:
+        yield Sentence("say_no_few_labels", {"name": name, "why": reason(ranked.estimate)})
+        return
     values = {
         "name": name,
         "labelled": count(powered.num_labelled),
         "judged": count(powered.num_judged),
+        "what": word(f"bench_{next(iter(powered.headline))}") if powered.headline else word("accuracy"),
         "value": percent(ranked.estimate.value),
         "interval": spread(ranked.estimate),
         "alone": spread(ranked.human_only),
@@ -73,9 +78,8 @@ def _sentences(name: str, powered: PPISummary) -> Iterator[Sentence]:
     yield Sentence("say_few_labels", values)
     if ranked.needed is not None:
         needed = ranked.needed
-        numbers = {
-            "width": percent(needed.width), "without": count(needed.without_judge), "more": count(needed.more)
-        }  # fmt: skip
+        width = points(needed.width).lstrip("+")
+        numbers = {"width": width, "without": count(needed.without_judge), "more": count(needed.more)}
         if needed.with_judge is None:
             yield Sentence("say_labels_needed_alone", numbers)
         else:
@@ -103,7 +107,7 @@ def _rows(powered: PPISummary) -> Iterator[tuple[str, PPIEstimate, str]]:
         yield category_word(name), estimate, "share"
     yield from ((language_word(name), estimate, "share") for name, estimate in powered.by_language.items())
     for name, estimate in powered.baselines.items():
-        yield f"{word('few_lead')} {baseline_word(name)}", estimate, "points"
+        yield f"{word('few_lead')}{COLON}{baseline_word(name)}", estimate, "points"
     titles = paired_titles()
     yield from (
         (word(f"few_measure_{name}", titles.get(name, name)), estimate, "decimal")

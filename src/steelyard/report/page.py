@@ -18,7 +18,7 @@ import msgspec
 
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.measure import measure_texts
-from steelyard.evaluation.tables import Grouped, Panel, Sentence, Table, count, word
+from steelyard.evaluation.tables import DASH, WORD, Grouped, Panel, Sentence, Table, count, word
 from steelyard.report.items import Packed, packed_text
 from steelyard.report.text_libraries import library_scripts, library_styles
 
@@ -228,14 +228,18 @@ class _Gap(NamedTuple):
     """A value in a sentence, as it was formatted and as it is shown.
 
     ``{n:answer|answers}`` is the number with the word in the form that it needs, ``{n:?is|are}`` that form alone.
+    ``{interval:@95% interval}`` is the interval with its level, or the reason alone where there is no interval.
     """
 
     value: str
     shown: str
 
     def __format__(self, forms: str) -> str:
-        if not forms:
+        is_reason = self.value == DASH or self.value.startswith(f"{WORD}why_")
+        if not forms or (is_reason and forms.startswith("@")):
             return self.shown
+        if forms.startswith("@"):
+            return f"{forms.removeprefix('@')} {self.shown}"
         singular, plural = forms.removeprefix("?").split("|")
         form = singular if self.value == "1" else plural
         return form if forms.startswith("?") else f"{self.shown} {form}"

@@ -68,7 +68,7 @@ def counts_line(name: str, counts: Counts) -> str:
     """Return what went in, was used, was dropped by which rule, and was noted, in one line."""
     parts = [f"{count(counts.num_in)} {word('num_in')}", f"{count(counts.num_used)} {word('used')}"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        if numbers := rule_counts({rule_word(rule): number for rule, number in rules.items() if number}):
+        if numbers := rule_counts({rule_word(rule): number for rule, number in rules.items() if number}, COMMA):
             parts.append(f"{word(title)}{COLON}{numbers}")
     return f"{name}{COLON}{' · '.join(parts)}"
 
@@ -110,7 +110,7 @@ def losses_section(sources: Sequence[FinishedRun]) -> Section:
     for source in sources:
         counts = source.run.counts
         rules = [
-            rule_counts({rule_word(rule): number for rule, number in numbers.items() if number}) or DASH
+            rule_counts({rule_word(rule): number for rule, number in numbers.items() if number}, COMMA) or DASH
             for numbers in (counts.dropped, counts.noted)
         ]
         rows.append((isolate(source.name), count(counts.num_in), count(counts.num_used), *rules))

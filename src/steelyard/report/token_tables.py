@@ -32,8 +32,9 @@ def token_panel(tokens: Mapping[str, TokenUse], role: str) -> Panel:
 
 
 def tokens_and_cost(tokens: Mapping[str, TokenUse]) -> Iterator[str]:
-    """Yield the number of all tokens, and their cost where every chat has a price."""
+    """Yield the numbers of tokens in and out, and their cost where every chat has a price."""
     costs = [use.cost for use in tokens.values()]
-    yield f"{count(sum(use.prompt + use.reply for use in tokens.values()))} {word('view_tokens')}"
+    yield f"{count(sum(use.prompt for use in tokens.values()))} {word('view_tokens_in')}"
+    yield f"{count(sum(use.reply for use in tokens.values()))} {word('view_tokens_out')}"
     if costs and all(cost is not None for cost in costs):
-        yield f"{word('view_cost')} {decimal(sum(cost or 0.0 for cost in costs), 2)}"
+        yield f"{word('view_cost')} {decimal(sum(cost or 0.0 for cost in costs), 4)}"

@@ -1,5 +1,6 @@
 """Data to check on the page: disputed labels, conflicts with their cycles, duplicates, and lengths of answers."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +43,11 @@ _MOST_WITHHELD = 3
 """The largest number of raters without an estimate whose reasons are sentences."""
 _MOST_EXAMPLES = 4
 """Findings that are shown with their texts."""
+_TOO_FEW = {
+    "say_not_disputed": r"(?P<prompts>[\d,]+) prompts? ha(?:s|ve) an ordered pair, (?P<needed>[\d,]+) are needed",
+    "say_withheld": r"an estimate needs (?P<needed>\d+) answers .*; it could use (?P<used>[\d,]+) of (?P<all>[\d,]+)",
+}
+"""The reasons for a missing result that have numbers, by the sentence."""
 
 
 def _sentences(run: StageRun[AuditSummary]) -> tuple[Sentence, ...]:
@@ -77,10 +83,17 @@ def _sentences(run: StageRun[AuditSummary]) -> tuple[Sentence, ...]:
     if not sentences and not needs_ranking:
         sentences.append(Sentence("say_nothing_to_check"))
     elif summary.why_not_disputed:
-        sentences.append(Sentence("say_not_disputed", {"why": summary.why_not_disputed}))
+        sentences.append(_reason_sentence("say_not_disputed", summary.why_not_disputed))
     if needs_ranking:
         sentences.append(Sentence("say_no_ranking_yet", {"number": count(summary.num_unranked)}))
     return (*sentences, *(_rater_sentences(summary.raters) if summary.raters else ()))
+
+
+def _reason_sentence(key: str, why: str, **values: str) -> Sentence:
+    """Return the sentence of a missing result with its reason: with numbers where too few are the reason."""
+    if (too_few := re.fullmatch(_TOO_FEW[key], why)) is not None:
+        return Sentence(f"{key}_few", {**values, **too_few.groupdict()})
+    return Sentence(key, {**values, "why": why})
 
 
 def _rater_sentences(summary: RatersSummary) -> Iterator[Sentence]:
@@ -98,7 +111,7 @@ def _rater_sentences(summary: RatersSummary) -> Iterator[Sentence]:
         yield Sentence("say_least_accurate", {"rater": worst.rater, **accuracy})
     withheld = [row for row in summary.raters if row.accuracy.value is None]
     for row in withheld[:_MOST_WITHHELD]:
-        yield Sentence("say_withheld", {"rater": row.rater, "why": row.accuracy.why or ""})
+        yield _reason_sentence("say_withheld", row.accuracy.why or "", rater=row.rater)
     if len(withheld) > _MOST_WITHHELD:
         yield Sentence("say_more_withheld", {"number": count(len(withheld) - _MOST_WITHHELD)})
 

@@ -35,6 +35,7 @@ def _sentences(run: StageRun[CleanSummary]) -> Iterator[Sentence]:
             "dropped": count(num_dropped),
             "responses": count(counts.num_in),
             "share": percent(num_dropped / max(1, counts.num_in)),
+            "kept": count(counts.num_used),
             "masked": count(summary.num_masked),
         },
     )

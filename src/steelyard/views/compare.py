@@ -17,6 +17,7 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     decimal,
+    p_relation,
     p_value,
     pair_name,
     points,
@@ -85,7 +86,7 @@ def _sentences(run: StageRun[ComparisonSummary]) -> tuple[Sentence, ...]:
                 "second": difference.second,
                 "points": points(powered.estimate.value),
                 "interval": points_spread(powered.estimate),
-                "p": p_value(powered.p),
+                "p": p_relation(powered.p),
                 "effective_labels": decimal(powered.effective_labels, 2),
             }
             sentences.insert(1, Sentence("say_few_difference", values))
@@ -111,7 +112,7 @@ def _pair_sentence(difference: ModelDifference, measure: str) -> Sentence:
         "points": points(ranked.value),
         "interval": points_spread(ranked),
         "measure": measure,
-        "p": p_value(difference.p_bounded),
+        "p": p_relation(difference.p_bounded),
         "detectable": points(difference.detectable).lstrip("+"),
     }
     if difference.p_bounded < LEVEL:
@@ -144,7 +145,7 @@ def _difference_table(summary: ComparisonSummary) -> Table:
             pair_name(difference.first, difference.second),
             *((*POINTS.cells(difference.ranked), p_value(difference.p_ranked)) if _has_headline(summary) else ()),
             *(*POINTS.cells(difference.accuracy), p_value(difference.p_accuracy_corrected)),
-            points(difference.detectable),
+            points(difference.detectable).lstrip("+"),
             *(*POINTS.cells(difference.exact_match), p_value(difference.p_exact_match_corrected)),
         )
         for difference in summary.comparisons

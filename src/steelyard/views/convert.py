@@ -24,9 +24,10 @@ _CASES = "cases"
 def _sentences(run: StageRun[ConversionSummary]) -> Iterator[Sentence]:
     summary = run.summary
     yield Sentence(
-        "say_converted",
+        "say_converted" if summary.to_kind == _CASES else "say_converted_rows",
         {
             "run": run.name,
+            "written": count(summary.num_written),
             "from": _format_word(summary.from_kind),
             "to": _format_word(summary.to_kind),
             "rows": count(summary.num_rows),
@@ -161,8 +162,8 @@ class _Converted(msgspec.Struct):
 
 
 def _converted(run: _Converted) -> RunHeadline:
-    title = word("convert_num_cases" if run.to_kind == "cases" else "convert_num_rows")
-    return RunHeadline(count(run.num_written), f"{title} · {run.from_kind} → {run.to_kind}")
+    title = word("view_cases_written" if run.to_kind == _CASES else "view_rows_written")
+    return RunHeadline(count(run.num_written), f"{title} · {_format_word(run.from_kind)} → {_format_word(run.to_kind)}")
 
 
 def _converted_file(conversion: Conversion, out: Path) -> Iterator[str]:

@@ -22,10 +22,12 @@ from steelyard.evaluation.tables import (
     decimal,
     decimal_interval,
     isolate,
+    p_relation,
     p_value,
     pair_name,
     reason,
     table,
+    with_level,
     word,
 )
 from steelyard.report.correlation_figures import CorrelationCell, PlacedModel, correlation_map, model_scatter
@@ -132,7 +134,7 @@ def _sentences(run: StageRun[CorrelateSummary]) -> Iterator[Sentence]:
             "outcome": isolate(best.outcome),
             "models": count(best.num_models),
             "coefficient": word(summary.coefficient),
-            "value": decimal(estimate.value, 2),
+            "value": decimal(estimate.value),
             "fewest": count(FEWEST_MODELS),
         }
         if estimate.low is None:
@@ -201,8 +203,8 @@ def _contrast_sentences(contrasts: Sequence[BenchContrast]) -> Iterator[Sentence
             "better": isolate(better),
             "worse": isolate(worse),
             "outcome": isolate(each.outcome),
-            "difference": decimal(abs(each.difference.value or 0.0), 2),
-            "p": p_value(each.p_corrected),
+            "difference": decimal(abs(each.difference.value or 0.0)),
+            "p": p_relation(each.p_corrected),
         }
         yield Sentence("say_better_bench", values)
     if not tested and contrasts:
@@ -214,7 +216,7 @@ def _contrast_sentences(contrasts: Sequence[BenchContrast]) -> Iterator[Sentence
             "pairs": count(len(tested)),
             "significant": count(len(significant)),
             "models": count(max(each.difference.n for each in tested)),
-            "detectable": decimal(middle, 2),
+            "detectable": decimal(middle),
         }
         yield Sentence("say_better_benches" if significant else "say_no_better_bench", values)
 
@@ -242,8 +244,8 @@ class _Correlations(msgspec.Struct):
 def _headline(run: _Correlations) -> RunHeadline:
     first = run.correlations[0]
     estimate: Estimate = getattr(first, run.coefficient)
-    about = f"{word(run.coefficient)}{COMMA}{decimal_interval(estimate)} · {isolate(first.outcome)}"
-    return RunHeadline(decimal(estimate.value, 2), about, first.bench)
+    about = f"{word(run.coefficient)}{COMMA}{with_level(estimate, decimal_interval)} · {isolate(first.outcome)}"
+    return RunHeadline(decimal(estimate.value), about, first.bench)
 
 
 def _records(summary: CorrelateSummary) -> Iterator[JsonObject]:

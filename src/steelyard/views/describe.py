@@ -119,8 +119,8 @@ class _Described(msgspec.Struct):
 
 
 def _described(run: _Described) -> RunHeadline:
-    about = f"{word('prompts')}{COMMA}{count(run.overall.num_comparisons)} {word('described_comparisons')}"
-    return RunHeadline(count(run.overall.num_prompts), about)
+    comparisons = f"{count(run.overall.num_comparisons)} {word('view_described_comparisons')}"
+    return RunHeadline(count(run.overall.num_prompts), f"{word('view_described_prompts')}{COMMA}{comparisons}")
 
 
 def _records(summary: DescribeSummary) -> Iterator[JsonObject]:

@@ -7,7 +7,7 @@ import msgspec
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.measures.accuracy import GroupResult, Named
 from steelyard.evaluation.summary import EvaluationSummary
-from steelyard.evaluation.tables import Panel, Sentence, percent, spread, word
+from steelyard.evaluation.tables import Panel, Sentence, percent, with_level, word
 from steelyard.report.evaluation_sections import (
     accuracy_section,
     best_baseline,
@@ -120,7 +120,7 @@ class _EvaluationHeadline(msgspec.Struct):
 
 def _evaluated(run: _EvaluationHeadline) -> RunHeadline:
     estimate, title = (run.accuracy, "accuracy") if run.overall is None else (run.overall, "bench_overall")
-    about = f"{word(title)}{COMMA}{spread(estimate)}"
+    about = f"{word(title)}{COMMA}{with_level(estimate)}"
     return RunHeadline(percent(estimate.value), f"{about} · {run.bench}" if run.bench else about, last_part(run.model))
 
 

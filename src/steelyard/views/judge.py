@@ -7,7 +7,7 @@ import msgspec
 
 from steelyard.core.remedies import Command, Remedy
 from steelyard.core.types import Run
-from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, decimal, percent, table, word
+from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, decimal, percent, spread, table, word
 from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judging_summary import JudgingSummary
 from steelyard.judging.run_status import JudgeStatus
@@ -29,6 +29,7 @@ def _sentences(run: StageRun[JudgingSummary]) -> Iterator[Sentence]:
     values = {
         "run": run.name,
         "judge": run.summary.judge,
+        "given": count(judge.num_given),
         "verdicts": count(total),
         "strict": percent((outcomes.get("left", 0) + outcomes.get("right", 0)) / max(total, 1)),
         "ties": percent(outcomes.get("tie", 0) / max(total, 1)),
@@ -54,7 +55,7 @@ def _consistency_sentences(summary: JudgingSummary) -> Iterator[Sentence]:
     }
     for key, share in shares.items():
         if share is not None and share.value is not None:
-            yield Sentence(key, {"share": percent(share.value), "n": count(share.n)})
+            yield Sentence(key, {"share": percent(share.value), "interval": spread(share), "n": count(share.n)})
     costs = [use.cost for use in summary.tokens.values() if use.cost is not None]
     if costs:
         yield Sentence("say_judging_cost", {"cost": decimal(sum(costs), 4)})

@@ -24,6 +24,7 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     decimal,
+    decimal_interval,
     percent,
     points,
     points_spread,
@@ -399,16 +400,15 @@ def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
     if summary.pearson is None or summary.spearman is None:
         return
     values = {
-        "pearson": decimal(summary.pearson.value, 2),
-        "spearman": decimal(summary.spearman.value, 2),
+        "pearson": decimal(summary.pearson.value),
+        "spearman": decimal(summary.spearman.value),
         "models": count(summary.pearson.n),
         "fewest": count(FEWEST_MODELS),
     }
     if summary.pearson.n < FEWEST_MODELS:
         yield Sentence("say_few_models", values)
     elif summary.pearson.low is not None and summary.pearson.high is not None:
-        ends = f"{decimal(summary.pearson.low, 2)} … {decimal(summary.pearson.high, 2)}"
-        yield Sentence("say_correlation", {**values, "spread": ends})
+        yield Sentence("say_correlation", {**values, "spread": decimal_interval(summary.pearson)})
 
 
 def _translation_sentence(translation: TranslationComparison) -> Sentence:

@@ -23,13 +23,13 @@ from steelyard.evaluation.tables import (
     percent,
     points,
     points_spread,
-    spread,
     table,
+    with_level,
     word,
 )
 from steelyard.evaluation.vega import ALERT, FAINT, MODEL_COLOURS, Dot, interval_rows, share_axis
 from steelyard.report.bars import stacked_bars
-from steelyard.report.page import COMMA
+from steelyard.report.page import COLON, COMMA
 from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
@@ -168,21 +168,15 @@ class _Difference(msgspec.Struct):
 
 class _ByLanguage(msgspec.Struct):
     mean: Estimate
-    languages: dict[str, msgspec.Raw]
     baseline_language: str = ""
     model: str = ""
     drop: _Difference | None = None
 
 
 def _by_language(run: _ByLanguage) -> RunHeadline:
-    # The mean is over the languages that are compared with the baseline language.
-    num_others = len(run.languages.keys() - {run.baseline_language})
-    about = f"{word('view_mean_of')} {count(num_others)} {word('view_languages')}{COMMA}{spread(run.mean)}"
+    about = f"{word('view_mean_without')}{_language_word(run.baseline_language)}{COMMA}{with_level(run.mean)}"
     if run.drop is not None:
-        difference = run.drop.absolute
-        lost = None if difference.value is None else -difference.value
-        baseline = f"{word('view_against')} {run.baseline_language} {word('view_against_after')}"
-        about += f"{COMMA}{baseline} {points(lost)}"
+        about += f"{COMMA}{word('view_drop')}{COLON}{points(run.drop.absolute.value)}"
     return RunHeadline(percent(run.mean.value), about, last_part(run.model))
 
 

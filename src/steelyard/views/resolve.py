@@ -24,6 +24,12 @@ _NOTED = {
 
 
 def _sentences(run: StageRun[ResolveSummary]) -> Iterator[Sentence]:
+    yield from _resolution_sentences(run)
+    yield from judge_sentences(run.summary)
+
+
+def _resolution_sentences(run: StageRun[ResolveSummary]) -> Iterator[Sentence]:
+    """Yield the conflicts, what was noted of the judgments, and what a majority would order."""
     yield from conflict_sentences(run.summary)
     noted = run.source.run.counts.noted
     for key, rule in _NOTED.items():
@@ -31,7 +37,6 @@ def _sentences(run: StageRun[ResolveSummary]) -> Iterator[Sentence]:
             yield Sentence(key, {"number": count(number)})
     if (share := run.summary.share_ordered_by_majority) is not None:
         yield Sentence("say_majority_would_order", {"share": percent(share)})
-    yield from judge_sentences(run.summary)
 
 
 def _panels(run: StageRun[ResolveSummary], sources: PageSources) -> Iterator[Panel]:
@@ -47,7 +52,7 @@ def _contents(runs: Sequence[StageRun[ResolveSummary]], sources: PageSources) ->
         for name, summary in summaries.items()
         for panel in conflict_panels(summary)
     )
-    sentences = tuple(sentence for summary in summaries.values() for sentence in conflict_sentences(summary))
+    sentences = tuple(sentence for run in runs for sentence in _resolution_sentences(run))
     conflicts = Section("conflicts", tuple(run.evidence for run in runs), panels, sentences)
     cards = tuple(conflict_card(name, summary) for name, summary in summaries.items())
     return StageContents((judges_section(summaries, sources.cases), conflicts), (CardGroup(word("conflicts"), cards),))

@@ -46,6 +46,8 @@ def _sentences(run: StageRun[SupervisionSummary]) -> Iterator[Sentence]:
             "kept": count(summary.num_strict_kept),
             "judgments": count(summary.num_strict),
             "share": percent(summary.coverage.strict),
+            "used": count(run.source.run.counts.num_used),
+            "all": count(run.source.run.counts.num_in),
             "prompts": percent(summary.coverage.prompts),
         },
     )

@@ -40,8 +40,8 @@ def test_prints_outcomes_of_each_judge(judged, tmp_path):
     found = judged("--chat", "recorded", "--style", "qwen", "--set", f"chat.path={path}", "--set", "price=[1,5]",
                    "--verbose")  # fmt: skip
     assert found.exit_code == 0
-    assert found.stdout.startswith("recorded judged 4 pairs of answers: 0.0% of the verdicts prefer one answer, 100.0%")
-    assert "With the answers in the other order, 100.0% of 4 pairs get another verdict." in found.stdout
+    assert found.stdout.startswith("recorded gave 4 verdicts on 4 pairs of answers: 0.0% of the pairs have a strict")
+    assert "With the answers in the other order, 100.0% of 4 pairs (" in found.stdout
     assert "The replies cost 0.0081, at the given prices." in found.stdout
     assert "8,000" in found.stdout
     assert "2 in, 2 used" in found.stdout
@@ -93,8 +93,8 @@ def test_pairs_without_a_verdict_are_not_called_verdicts(judged, tmp_path):
         found = judged("--base-url", server.url, "--chat-model", "m")
     out = tmp_path / "out"
     lines = found.stdout.splitlines()
-    assert lines[0].startswith("m judged 4 pairs of answers: ")
-    assert lines[0].endswith(" 75.0% are missing.")
+    assert lines[0].startswith("m gave 1 verdict on 4 pairs of answers: ")
+    assert lines[0].endswith(" 75.0% none.")
     assert f"written: {out / 'cases.jsonl'}, {out / 'unparsed.jsonl'}" in lines
     assert len((out / "unparsed.jsonl").read_text(encoding="utf-8").splitlines()) == 6
 
@@ -106,7 +106,7 @@ def test_a_panel_gives_one_verdict_for_all_its_members(judged, tmp_path):
         lines += ["[[members]]", f'chat = {{kind = "recorded", path = "{path}", name = "{name}"}}']
     (tmp_path / "panel.toml").write_text("\n".join(lines))
     found = judged("--config", tmp_path / "panel.toml")
-    assert found.stdout.startswith("panel judged 4 pairs of answers: ")
+    assert found.stdout.startswith("panel gave 4 verdicts on 4 pairs of answers: ")
 
 
 def test_ratings_are_called_ratings(judged, tmp_path):
