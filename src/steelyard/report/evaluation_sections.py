@@ -164,6 +164,8 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
         sentences.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
     sentences += [*_outcomes(summary), *_coverage_sentences(summary)]
     best = best_baseline(summary.model, summary.baselines)
+    if best is not None and summary.model in summary.baselines:
+        sentences.append(Sentence("say_is_baseline", {"model": name, "baseline": baseline_word(summary.model)}))
     if best is not None:
         sentences.append(_against(best, summary.baselines[best]))
     first = summary.baselines.get(_READS_THE_ORDER)
