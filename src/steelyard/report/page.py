@@ -228,7 +228,7 @@ class _Gap(NamedTuple):
     """A value in a sentence, as it was formatted and as it is shown.
 
     ``{n:answer|answers}`` is the number with the word in the form that it needs, ``{n:?is|are}`` that form alone.
-    ``{interval:@95% interval}`` is the interval with its level, or the reason alone where there is no interval.
+    ``{interval:@95% interval}`` is an interval with its level, or the reason alone for a missing one.
     """
 
     value: str

@@ -204,7 +204,7 @@ def _contrast_sentences(contrasts: Sequence[BenchContrast]) -> Iterator[Sentence
             "worse": isolate(worse),
             "outcome": isolate(each.outcome),
             "difference": decimal(abs(each.difference.value or 0.0)),
-            "p": p_relation(each.p_corrected),
+            "p": p_relation(each.p_corrected or 0.0),
         }
         yield Sentence("say_better_bench", values)
     if not tested and contrasts:
