@@ -142,15 +142,26 @@ def model_scatter(about: str, models: Sequence[PlacedModel], *, bench: str, outc
 
 
 def _labels(models: Sequence[PlacedModel]) -> list[str]:
-    """Return the side of each model's name, left or right of its point; empty where it would cover another name."""
+    """Return the side of each model's name, left or right of its point; empty where it would cover another."""
     ranges = [[getattr(each, axis) for each in models] for axis in ("bench", "outcome")]
     scaled = [[(value - min(axis)) / ((max(axis) - min(axis)) or 1.0) for value in axis] for axis in ranges]
+    points = list(zip(*scaled, strict=True))
     labelled: list[tuple[float, float]] = []
     sides: list[str] = []
-    for x, y in zip(*scaled, strict=True):
-        is_left = x > _RIGHT_HALF
-        middle = x - _NAME_WIDTH / 2 if is_left else x + _NAME_WIDTH / 2
-        is_free = all(abs(middle - other) > _NAME_WIDTH or abs(y - line) > _NAME_HEIGHT for other, line in labelled)
-        labelled += [(middle, y)] if is_free else []
-        sides.append(("left" if is_left else "right") if is_free else "")
+    for x, y in points:
+        preferred = ("left", "right") if x > _RIGHT_HALF else ("right", "left")
+        middles = {side: x + _NAME_WIDTH / 2 * (1 if side == "right" else -1) for side in preferred}
+        free = [
+            side
+            for side, middle in middles.items()
+            if 0 < middle < 1
+            if all(abs(middle - other) > _NAME_WIDTH or abs(y - line) > _NAME_HEIGHT for other, line in labelled)
+            if all(
+                abs(middle - other) > _NAME_WIDTH / 2 or abs(y - line) > _NAME_HEIGHT / 2
+                for other, line in points
+                if (other, line) != (x, y)
+            )
+        ]
+        labelled += [(middles[side], y) for side in free[:1]]
+        sides.append(free[0] if free else "")
     return sides
