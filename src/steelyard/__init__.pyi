@@ -12,9 +12,9 @@ from steelyard.api.judgments import judge_cards as judge_cards
 from steelyard.api.models import evaluate as evaluate
 from steelyard.api.models import load_model as load_model
 from steelyard.api.models import score as score
-from steelyard.api.outcomes import Pipeline as Pipeline
 from steelyard.api.pipelines import demo as demo
 from steelyard.api.pipelines import run as run
+from steelyard.api.stage_outcomes import Pipeline as Pipeline
 from steelyard.api.verbs import audit as audit
 from steelyard.api.verbs import backbone as backbone
 from steelyard.api.verbs import best_of_n as best_of_n

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from steelyard.api.calls import PathText
-from steelyard.api.outcomes import Outcome, ReportPage, RunViewer
+from steelyard.api.outcomes import Outcome, RunViewer
+from steelyard.api.stage_outcomes import ReportPage
 
 def report(
     runs: Sequence[PathText | Outcome[Any]],

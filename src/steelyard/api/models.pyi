@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import LoadedModel, ModelLike, ScoresLike
-from steelyard.api.outcomes import ModelEvaluation, ScoredCases
+from steelyard.api.stage_outcomes import ModelEvaluation, ScoredCases
 from steelyard.core.checks import Turns
 
 def load_model(

@@ -7,7 +7,8 @@ from steelyard.annotation.simulated_annotators import SimulationSummary
 from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import ModelLike, ScoresLike
-from steelyard.api.outcomes import Outcome, TrainedModel
+from steelyard.api.outcomes import Outcome
+from steelyard.api.stage_outcomes import TrainedModel
 from steelyard.core.types import JsonObject
 from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
