@@ -8,48 +8,31 @@ that the same export can be imported any number of times, also after an interrup
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import TaskAnswer
-from steelyard.annotation.external_answers import ExternalAnswer, missing_parts, task_answer
-from steelyard.annotation.task_kinds import kind_named
-from steelyard.core.errors import ConfigError, Place, RecordError
+from steelyard.annotation.external_answers import ExternalAnswer
+from steelyard.core.errors import ConfigError, Place
 from steelyard.core.names import normalize_name
 from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.types import Record
 from steelyard.workbench.accounts.permissions import ALLOWED
-from steelyard.workbench.exchange.external_tasks import ManifestTask, ReadExport, TaskManifest, blind_entry
-from steelyard.workbench.pipeline.projects import case_of, project_named, settings_of
-from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.exchange.answer_checks import LeftOut, ReadyAnswer, check_answers, leave_out
+from steelyard.workbench.exchange.external_tasks import ReadExport, TaskManifest
+from steelyard.workbench.pipeline.projects import project_named, settings_of
 from steelyard.workbench.pipeline.queues import Membership, assign_task, may_work
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
-    StoredAnswer,
-    StoredItem,
     StoredPerson,
     StoredProject,
-    StoredTask,
 )
-from steelyard.workbench.views.blinding import BlindTask
 
 _BLOCK = 100
 """Answers of one transaction: people who work meanwhile wait for one block at most."""
-
-
-class LeftOut(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """An answer that was not imported: its place in the export, whose it is, and why."""
-
-    source: str
-    task: str
-    person: str
-    reason: str
 
 
 class ImportedAnswers(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -68,15 +51,6 @@ class ImportedAnswers(Record, frozen=True, kw_only=True, omit_defaults=False):
     without_time: int
     not_answers: dict[str, int]
     left_out: tuple[LeftOut, ...]
-
-
-class _ReadyAnswer(NamedTuple):
-    """An answer that fits its task and its person, with the ids of the responses."""
-
-    external: ExternalAnswer
-    entry: ManifestTask
-    person: int
-    content: TaskAnswer
 
 
 def import_answers(
@@ -98,7 +72,7 @@ def import_answers(
         row = _project_of(session, project, manifest)
         numbers = _people(session, every, people)
         _check_qualified(session, row, every, numbers)
-        ready, left_out, num_before = _checked(session, row, manifest, every, numbers)
+        ready, left_out, num_before = check_answers(session, row, manifest, every, numbers)
     counted = Counter(entry.reason.partition(":")[0] for entry in left_out)
     num_stored = 0
     for start in range(0, len(ready), _BLOCK):
@@ -106,7 +80,7 @@ def import_answers(
         outcomes = database.write(lambda session, block=block: _store(session, row.id, block, at))
         num_stored += sum(outcomes)
         left_out += [
-            _left_out(each.external, "too late: the task has its answers")
+            leave_out(each.external, "too late: the task has its answers")
             for each, is_stored in zip(block, outcomes, strict=True)
             if not is_stored
         ]
@@ -184,103 +158,7 @@ def _check_qualified(
             )
 
 
-def _checked(
-    session: Session,
-    project: StoredProject,
-    manifest: TaskManifest,
-    answers: Sequence[ExternalAnswer],
-    people: Mapping[str, StoredPerson],
-) -> tuple[list[_ReadyAnswer], list[LeftOut], int]:
-    """Return the answers to store, those that are left out, and the number of those that are stored already."""
-    entries, settings = manifest.by_key, settings_of(project)
-    seen: dict[tuple[str, int], ExternalAnswer] = {}
-    ready: list[_ReadyAnswer] = []
-    left_out: list[LeftOut] = []
-    num_before = 0
-    for external in answers:
-        entry, person = entries[external.task], people[external.person]
-        earlier = seen.setdefault((external.task, person.id), external)
-        if earlier is not external:
-            if earlier._replace(source=external.source, seconds=external.seconds, at=external.at) == external:
-                continue
-            raise RecordError(
-                f"a second answer of {external.person!r} to {external.task}; the other one is at {earlier.source}",
-                where=external.source,
-                do="leave one of the two out",
-            )
-        task, blind = _task_of(session, project, entry, external.source)
-        if missing := missing_parts(external, entry.letters, has_scores=entry.has_scores):
-            left_out.append(_left_out(external, f"incomplete: {'; '.join(missing)}"))
-            continue
-        content = _stored_content(external, entry, blind)
-        stored = _stored_answer(session, task.id, person.id)
-        if stored is not None:
-            if stored != content:
-                raise RecordError(
-                    f"{person.name!r} has given another answer to {external.task} in the workbench",
-                    where=external.source,
-                    do="leave this one out: answers are not replaced",
-                )
-            num_before += 1
-            continue
-        if wrong := kind_named(task.kind).misfits(content, _texts(blind), catalogues_of(settings)):
-            raise RecordError(f"the answer has {wrong[0]}", where=external.source)
-        if open_points := kind_named(task.kind).contradictions(content, task.responses):
-            letters = {response: letter for letter, response in blind.ids.items()}
-            reasons = "; ".join(
-                f"{each.problem} ({', '.join(letters.get(name, name) for name in each.responses)})"
-                for each in open_points
-            )
-            left_out.append(_left_out(external, f"contradictory: {reasons}"))
-        else:
-            ready.append(_ReadyAnswer(external, entry, person.id, content))
-    return ready, left_out, num_before
-
-
-def _task_of(
-    session: Session, project: StoredProject, entry: ManifestTask, place: Place
-) -> tuple[StoredTask, BlindTask]:
-    """Return the task of an entry. Raises RecordError where the project has none with these responses."""
-    task = None if entry.number is None else session.get(StoredTask, entry.number)
-    item = None if task is None else session.get_one(StoredItem, task.item_id)
-    is_same = (
-        task is not None
-        and item is not None
-        and (task.project_id, item.prompt, item.language) == (project.id, entry.prompt, entry.language or "")
-        and sorted(task.responses) == sorted(entry.shown)
-    )
-    if task is None or item is None or not is_same:
-        raise RecordError(
-            f"the project has no task {entry.key} with these responses",
-            where=place,
-            do=Advice("name the database that the tasks were exported from: ", Remedy("database")),
-        )
-    return task, blind_entry(entry, case_of(item))
-
-
-def _stored_content(external: ExternalAnswer, entry: ManifestTask, blind: BlindTask) -> TaskAnswer:
-    """Return the answer with ids and places of the stored texts. Raises RecordError for what fits no text."""
-    try:
-        return blind.stored(task_answer(external, entry.letters, has_scores=entry.has_scores))
-    except ConfigError as error:
-        raise RecordError(error.problem, where=external.source, allowed=error.allowed) from None
-
-
-def _texts(blind: BlindTask) -> dict[str, str]:
-    """Return the stored texts of the responses by id."""
-    return {response: blind.texts[letter].stored for letter, response in blind.ids.items()}
-
-
-def _stored_answer(session: Session, task: int, person: int) -> TaskAnswer | None:
-    content = session.scalar(
-        select(StoredAnswer.content).where(
-            StoredAnswer.task_id == task, StoredAnswer.person_id == person, StoredAnswer.stage == "annotation"
-        )
-    )
-    return None if content is None else msgspec.convert(content, TaskAnswer)
-
-
-def _store(session: Session, project: int, block: Sequence[_ReadyAnswer], at: float) -> list[bool]:
+def _store(session: Session, project: int, block: Sequence[ReadyAnswer], at: float) -> list[bool]:
     """Store answers in one transaction. Returns for each whether the task still had a slot for it."""
     row = session.get_one(StoredProject, project)
     settings, outcomes = settings_of(row), []
@@ -298,7 +176,3 @@ def _store(session: Session, project: int, block: Sequence[_ReadyAnswer], at: fl
         assert locked is not None, "assigned in this transaction"
         outcomes.append(submit(session, locked, each.content, seconds=0.0, at=answered_at) != "too late")
     return outcomes
-
-
-def _left_out(external: ExternalAnswer, reason: str) -> LeftOut:
-    return LeftOut(source=str(external.source), task=external.task, person=external.person, reason=reason)
