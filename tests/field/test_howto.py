@@ -1,7 +1,6 @@
 """The how-tos' own commands on the real data, as far as they need no pretrained weights: the baselines' figures."""
 
 import importlib.util
-import json
 import re
 import shlex
 import subprocess
@@ -122,40 +121,34 @@ def test_pandalm_s_people_and_models_stand_apart(there):
     for name, folder in (("people", "resolved_people"), ("models", "resolved_models")):
         overall = read_run(there / folder).summary["conflicts"]["overall"]
         assert f"| {name} | {overall['ratio']:.1%} | {overall['ratio_of_strict']:.1%} |" in printed
-    rows = json.loads((PANDALM / "testset-v1.json").read_text(encoding="utf-8"))
-    (there / "testset.json").write_text(json.dumps(rows), encoding="utf-8")
-    invoke(["convert", "testset.json", "cases.jsonl"])
-    invoke(["convert", "cases.jsonl", "again.json", "--to", "pandalm"])
-    assert json.loads((there / "again.json").read_text(encoding="utf-8")) == rows
+
+
+def shown_output(page):
+    """The lines of output that a how-to shows, without the spaces between columns."""
+    text = (ROOT / "docs" / "howto" / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(\w*)\n(.*?)```", text, flags=re.DOTALL)
+    lines = [line for language, block in blocks if not language for line in block.splitlines()]
+    return [" ".join(line.split()) for line in lines if line.strip()]
 
 
 @pytest.mark.parametrize(
-    ("page", "words", "told"),
+    ("page", "words"),
     [
-        ("llmbar", (LLMBAR, "llmbar.jsonl"), ("  llmbar-", "accuracy  ", "tied scores, c", "first choice", "baseline")),
-        (
-            "xcopa",
-            (XCOPA, "xcopa.jsonl", "translated.jsonl"),
-            ("accuracy  ", "baseline shorter", "  exact match -0.009"),
-        ),
-        (
-            "parallel_code",
-            (PACK / "data" / "humanevalpack.jsonl", XL, "parallel.jsonl"),
-            ("accuracy  ", "tied scores, c", "baseline shorter", "mean without", "mean kappa"),
-        ),
+        ("llmbar", (LLMBAR, "llmbar.jsonl")),
+        ("xcopa", (XCOPA, "xcopa.jsonl", "translated.jsonl")),
+        ("parallel_code", (PACK / "data" / "humanevalpack.jsonl", XL, "parallel.jsonl")),
     ],
 )
-def test_what_length_says_of_the_benches_is_what_the_page_says(there, capfd, page, words, told):
+def test_what_length_says_of_the_benches_is_what_the_page_says(there, capfd, page, words):
     run_script(f"{page}.py", *words)
-    assert capfd.readouterr().out in (text := (ROOT / "docs" / "howto" / f"{page}.md").read_text(encoding="utf-8"))
-    lines = []
+    printed = capfd.readouterr().out.splitlines()
     for command in commands(f"{page}.md"):
         if any("own" in word for word in command):
             continue
         result = CliRunner().invoke(build_app(), command)
         assert result.exit_code == 0, (command, result.output, result.exception)
-        lines += [line for line in result.stdout.splitlines() if line.startswith(told)]
-    # `longer` is the model here, and no baseline of the page.
-    lines = [line for line in lines if not line.startswith("baseline longer")]
-    assert len(lines) >= len(told)
-    assert [line for line in lines if line not in text] == []
+        printed += result.output.splitlines()
+    lines = {" ".join(line.split()) for line in printed}
+    shown = shown_output(page)
+    assert len(shown) >= 5
+    assert [line for line in shown if line not in lines] == []

@@ -33,7 +33,7 @@ SECONDS_AND_HASHES = re.compile(r">seconds</span>.*?</tr>|[0-9a-f]{12,64}", flag
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 VERBS = {
     "simulate": "demo --data --out {}",
-    "convert": "convert sim/cases.jsonl {}.jsonl --to trl --force",
+    "convert": "convert sim/gold.jsonl {}.jsonl --to trl --force",
     "resolve": "resolve sim/cases.jsonl --out {}",
     "resolve in processes": "resolve sim/cases.jsonl --out {} --workers 2",
     "statistics": "inspect sim/cases.jsonl --out {}",

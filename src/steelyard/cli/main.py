@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import traceback
@@ -24,7 +25,7 @@ from steelyard.cli.verbs.inspect import INSPECT
 from steelyard.cli.verbs.view import VIEW
 from steelyard.cli.verbs.workbench import WORKBENCH
 from steelyard.core.errors import CeilingError, ConfigError, FileError, MissingPartError, UserError, WaitingError
-from steelyard.io.progress import log
+from steelyard.io.progress import InterruptedRun, interruptible, log
 from steelyard.io.system_errors import REMEDIES, system_error
 from steelyard.io.verbs import stage_verbs
 
@@ -116,7 +117,8 @@ def main() -> None:
         _check_words(sys.argv[1:])
         # Other libraries' progress bars would stand between our lines, also those of processes that we start.
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-        code = build_app()(prog_name="steelyard", standalone_mode=False)
+        with interruptible():
+            code = build_app()(prog_name="steelyard", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except UserError as error:
         _refuse(error)
@@ -133,10 +135,10 @@ def main() -> None:
             _fail(error)
         else:
             _refuse(refusal)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         # While a verb runs it answers signals itself: this is before or after it.
         log("stopped")
-        sys.exit(130)
+        sys.exit(128 + (error.number if isinstance(error, InterruptedRun) else signal.SIGINT))
     except MemoryError:
         _refuse(FileError("out of memory", do=REMEDIES[errno.ENOMEM]))
     except Exception as error:

@@ -177,6 +177,10 @@ def track(items: Iterable[Item], title: str, total: int | None = None) -> Iterat
             open_bar.advance()
 
 
+_received: ContextVar[Sequence[int]] = ContextVar("_received", default=())
+"""The signals that the innermost block of `interruptible` has received."""
+
+
 class InterruptedRun(KeyboardInterrupt):
     """A run was stopped by the signal of this number."""
 
@@ -187,13 +191,34 @@ class InterruptedRun(KeyboardInterrupt):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise InterruptedRun in the block at the first signal of each kind; the second ends the process at once."""
+    """Raise InterruptedRun in the block at the first signal of each kind; the second ends the process at once.
+
+    A library may turn an interrupt into an error of its own, as compiled modules do while they are imported: an error
+    after a signal is that interrupt.
+    """
+    received: list[int] = []
 
     def stop(number: int) -> None:
+        received.append(number)
         raise InterruptedRun(number)
 
-    with _answered(stop):
-        yield
+    token = _received.set(received)
+    try:
+        with _answered(stop):
+            yield
+    except Exception as error:
+        interruption = as_interruption(error)
+        if interruption is error:
+            raise
+        raise interruption from error
+    finally:
+        _received.reset(token)
+
+
+def as_interruption(error: BaseException) -> BaseException:
+    """Return the interruption of the block of `interruptible` that the error follows, or the error itself."""
+    received = _received.get()
+    return InterruptedRun(received[0]) if received and not isinstance(error, KeyboardInterrupt) else error
 
 
 @contextmanager

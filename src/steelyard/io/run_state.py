@@ -21,7 +21,7 @@ from steelyard.core.errors import WaitingError
 from steelyard.core.remedies import Advice
 from steelyard.core.types import Record
 from steelyard.io.atomic import LOCK_FILE, is_held
-from steelyard.io.progress import BarStep, Show, in_words, observed
+from steelyard.io.progress import BarStep, Show, as_interruption, in_words, observed
 
 STATE_FILE = ".running.json"
 _SECONDS_BETWEEN_WRITES = 1.0
@@ -209,13 +209,13 @@ def recorded_state(folder: Path) -> Iterator[None]:
             yield
     except BaseException as error:
         if folder.is_dir():
-            match error:
+            match as_interruption(error):
                 case KeyboardInterrupt():
                     recorder.write("interrupted")
-                case WaitingError():
+                case WaitingError() as waiting:
                     # In the words of the interface in use: the next step is to be pasted.
-                    shown = error.worded(lambda remedy: in_words(Advice(remedy)))
-                    recorder.write("waiting", str(shown), num_waiting=error.num_waiting, next_step=shown.do or "")
+                    shown = waiting.worded(lambda remedy: in_words(Advice(remedy)))
+                    recorder.write("waiting", str(shown), num_waiting=waiting.num_waiting, next_step=shown.do or "")
                 case _:
                     recorder.write("failed", str(error))
         raise
