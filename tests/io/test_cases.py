@@ -70,6 +70,40 @@ def test_an_unknown_verdict_is_named_with_the_allowed_ones():
     assert "allowed: left, right, tie, none" in str(caught.value)
 
 
+WRITTEN = {
+    "prompt": {"id": "1", "messages": [{"role": "user", "content": "为什么?"}]},
+    "responses": [{"id": "a", "text": "لأن"}, {"id": "b", "text": "क्योंकि"}],
+    "judgments": [{"left": "a", "right": "b", "verdict": "left", "judge": "Li", "kind": "human"}],
+    "ratings": [{"response": "a", "rater": "Li", "kind": "human", "dimension": "overall", "value": 4}],
+    "pairs": [{"better": "a", "worse": "b"}],
+}
+
+
+@pytest.mark.parametrize("part", ["prompt", "responses", "judgments", "ratings", "pairs"])
+@pytest.mark.parametrize("change", ["without its field", "with a field too many"])
+def test_a_field_that_is_missing_or_unknown_is_shown_in_an_example_that_can_be_read(part, change):
+    row = msgspec.json.decode(msgspec.json.encode(WRITTEN))
+    entry = row[part] if part == "prompt" else row[part][0]
+    if change == "without its field":
+        entry.pop(list(entry)[-1] if part != "responses" else "id")
+    else:
+        entry["colour"] = 1
+    with pytest.raises(RecordError, match=r"Object (missing required|contains unknown) field") as refused:
+        decode_case(msgspec.json.encode(row), Place("hand.jsonl", 1))
+    assert "docs/formats.md" in refused.value.do
+    example = json.loads("{" + refused.value.allowed + "}")
+    assert list(example) == [part]
+    decode_case(msgspec.json.encode(WRITTEN | example), Place("hand.jsonl", 1))
+
+
+def test_a_case_without_responses_is_shown_a_whole_case_and_how_a_prompt_alone_is_written():
+    with pytest.raises(RecordError, match="missing required field `responses`") as refused:
+        decode_case(msgspec.json.encode({"prompt": WRITTEN["prompt"]}), Place("hand.jsonl", 1))
+    decode_case(refused.value.allowed.encode(), Place("hand.jsonl", 1))
+    assert 'write "responses": [] for a prompt alone; docs/formats.md' in refused.value.do
+    decode_case(msgspec.json.encode({"prompt": WRITTEN["prompt"], "responses": []}), Place("hand.jsonl", 1))
+
+
 def test_bytes_that_are_not_utf8_are_named():
     broken = line().replace(b"What", b"Wh\xff\xfe")
     with pytest.raises(FileError, match=r"cases\.jsonl:7: byte \d+ is not UTF-8"):

@@ -536,3 +536,14 @@ def test_an_export_counts_the_pairs_that_no_trainer_can_learn(tmp_path):
             1,
             1,
         )
+
+
+@pytest.mark.parametrize(
+    ("answer", "others"), [("response", "Best_Answer"), ("回答", "正确答案"), ("answer", "reference_answer_")]
+)
+def test_the_printed_command_reads_an_answer_beside_several_references(tmp_path, monkeypatch, answer, others):
+    row = {"question": "你是哪国人？", "is_hallucination": True, answer: "我是中国人。"}
+    row |= {f"{others}{number}": f"我没有国籍，其{number}。" for number in range(1, 5)}
+    one = case_of_printed_command([row], tmp_path, monkeypatch)
+    assert [each.text for each in one.responses] == ["我是中国人。"]
+    assert one.prompt.messages[0].content == "你是哪国人？"

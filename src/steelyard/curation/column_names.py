@@ -103,6 +103,8 @@ _KNOWN: tuple[JsonObject, ...] = (
 )  # fmt: skip
 """Published tables whose columns or labels tell less than their authors do, as settings of the format ``columns``."""
 _REFERENCES = ("reference", "reference_answer", "ground_truth", "gold_answer")
+_OF_REFERENCES = re.compile(r"best|gold|correct|reference|ideal|正确|最佳|标准|参考|正解|模範|эталон|صحيح|सही|정답")
+"""Parts of names of answers that others are compared with."""
 _BEST_OF = ("prompt", "scores", "sampled_conflict_pairs", "response_1")
 """The columns of PPE's best-of-k sets (lmarena-ai): answers from ``response_1`` on, and a list of their scores."""
 _OTHERS = ("turn", "turns", "split", "source", "subset", "difficulty", "seed", "index")
@@ -273,7 +275,9 @@ class ColumnGuess:
             return
         single = self._first(_ANSWERS, _is_answer)
         if groups:
-            self.settings["response_column"] = groups[0]
+            # Best_Answer1 and on, beside the answer of a model, are what it is compared with.
+            are_references = not is_sure and bool(_OF_REFERENCES.search(groups[0][0].casefold()))
+            self.settings["response_column"] = single if are_references and single else groups[0]
         elif lists := self._first((*LISTS, *(() if is_sure else ("answers",))), _is_list):
             self.settings["response_column"] = lists
         elif single and (self._first(_AUTHORS, _is_text) or not is_sure):

@@ -22,6 +22,7 @@ from steelyard.translation.grading import GradedPairs
 OTHERS = "(others)"
 """The group of the values beyond the first thousand of a counter: memory is bounded."""
 _MOST_GROUPS = 1000
+_UNRANKED = "judged cases without a ranking"
 _LICENCE_KEYS = ("license", "licence")
 
 
@@ -210,10 +211,20 @@ def _add(counter: Counter[str], name: str, number: int = 1) -> None:
     counter[name if name in counter or len(counter) < _MOST_GROUPS else OTHERS] += number
 
 
+def count_unranked(cases: Iterable[Case], taken: Counter[str]) -> Iterator[Case]:
+    """Yield the cases; those with judgments that neither a ranking nor listed pairs were made from are counted."""
+    for case in cases:
+        taken[_UNRANKED] += bool(case.judgments) and not case.ranking and not case.pairs
+        yield case
+
+
 def refuse_empty(
-    rows: Iterable[JsonObject], kind: str, dropped: Counter[str], taken: Counter[str]
+    rows: Iterable[JsonObject], kind: str, dropped: Counter[str], taken: Counter[str], *, ranked_by: Advice
 ) -> Iterator[JsonObject]:
-    """Yield the rows. Raises EvidenceError where cases leave none, before the file is renamed."""
+    """Yield the rows. Raises EvidenceError where cases leave none, before the file is renamed.
+
+    ``ranked_by`` tells how to rank cases that have judgments.
+    """
     is_empty = True
     for row in rows:
         is_empty = False
@@ -223,7 +234,8 @@ def refuse_empty(
         counted = [f"{name}: {number:,}" for name, number in (+dropped).items() if name not in PARTS]
         reasons = f" ({listed(counted)})" if counted else ""
         problem = f"none of {number_of(taken['cases'], 'case')} can be written as {kind}{reasons}"
-        raise EvidenceError(problem, do="rank the responses, or list pairs")
+        do = ranked_by if taken[_UNRANKED] else "rank the responses, or list pairs"
+        raise EvidenceError(problem, do=do)
 
 
 def with_evidence(

@@ -26,6 +26,18 @@ _encoder = msgspec.json.Encoder()
 Line = TypeVar("Line", bound=msgspec.Struct)
 CASE_SUFFIXES = (".jsonl", ".parquet")
 """The endings of case files."""
+_MESSAGES = '"messages": [{"role": "user", "content": "Why?"}]'
+_RESPONSES = '"responses": [{"id": "a", "text": "Because."}, {"id": "b", "text": "No idea."}]'
+_EXAMPLES = {
+    "prompt": f'"prompt": {{"id": "1", {_MESSAGES}}}',
+    "responses": _RESPONSES,
+    "judgments": '"judgments": [{"left": "a", "right": "b", "verdict": "left", "judge": "Li", "kind": "human"}]',
+    "ratings": '"ratings": [{"response": "a", "rater": "Li", "kind": "human", "dimension": "overall", "value": 4, '
+    '"range": [1, 5]}]',
+    "pairs": '"pairs": [{"better": "a", "worse": "b"}]',
+    "": f'{{"prompt": {{"id": "1", {_MESSAGES}}}, {_RESPONSES}}}',
+}
+"""Examples of the parts of a case, and of a whole one."""
 
 
 def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check_case) -> Case:
@@ -227,6 +239,10 @@ def _translated(message: str, line: bytes, place: Place) -> RecordError:
     if "Invalid enum value" in problem and inside.endswith("verdict"):
         problem, allowed = problem.replace("Invalid enum value", "unknown verdict"), "left, right, tie, none"
     do = _conversion(place) if _is_foreign_row(line) else None
+    if do is None and problem.startswith(("Object missing required field", "Object contains unknown field")):
+        part = next((part for part in _EXAMPLES if inside.startswith(part)), "")
+        form = 'write "responses": [] for a prompt alone' if "`responses`" in problem else "write it in this form"
+        allowed, do = _EXAMPLES[part], f"{form}; docs/formats.md documents case files and other formats"
     return RecordError(problem, where=place._replace(path=inside or None), allowed=allowed, do=do)
 
 

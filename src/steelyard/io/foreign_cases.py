@@ -8,13 +8,14 @@ from pathlib import Path
 
 from steelyard.core.errors import FileError, OutputError
 from steelyard.core.protocols import Format, WrittenFormat
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.conversion import (
     ConversionTally,
     count_annotators,
     count_blanks,
     count_pictures,
+    count_unranked,
     refuse_empty,
 )
 from steelyard.curation.format_support import has_pair_rows
@@ -80,14 +81,32 @@ def is_json_array(file: Path, form: TextForm) -> bool:
 
 
 def write_foreign_cases(
-    out: Path, cases: Iterable[Case], writer: WrittenFormat, kind: str, *, dropped: Counter[str], taken: Counter[str]
+    out: Path,
+    cases: Iterable[Case],
+    writer: WrittenFormat,
+    kind: str,
+    *,
+    dropped: Counter[str],
+    taken: Counter[str],
+    ranked_by: Advice,
 ) -> int:
     """Write cases in a format and return the number of rows; parts that it cannot hold are counted.
 
-    ``taken`` counts the cases that were yielded. Raises EvidenceError where they leave no row.
+    ``taken`` counts the cases that were yielded. Raises EvidenceError where they leave no row, with ``ranked_by`` where
+    they have judgments to rank them by.
     """
+    cases = count_unranked(cases, taken)
     rows = chain.from_iterable(map(split_rows, cases)) if has_pair_rows(writer.supports) else cases
-    return _write_rows(out, refuse_empty(writer.write(rows, dropped), kind, dropped, taken))
+    return _write_rows(out, refuse_empty(writer.write(rows, dropped), kind, dropped, taken, ranked_by=ranked_by))
+
+
+def ranking_advice(files: Sequence[Path], *, is_own: bool) -> Advice:
+    """Return the commands that rank the cases of files by their judgments; other formats become case files first."""
+    names = tuple(map(str, files))
+    made = Command("convert", (*names, "cases.jsonl"))
+    resolved = Command("resolve", names if is_own else ("cases.jsonl",), (Remedy("out", "resolved"),))
+    steps = (resolved,) if is_own else (made, " && ", resolved)
+    return Advice("make rankings from judgments: ", *steps, ", then convert resolved/cases.jsonl")
 
 
 def _write_rows(out: Path, rows: Iterable[JsonObject]) -> int:

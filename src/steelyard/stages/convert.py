@@ -29,6 +29,7 @@ from steelyard.io.conversion_record import conversion_summary, convert_once, dat
 from steelyard.io.foreign_cases import (
     encoding_as_setting,
     is_json_array,
+    ranking_advice,
     read_foreign_cases,
     source_files,
     write_foreign_cases,
@@ -232,7 +233,10 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
             num_written = write_cases(out, read)
         else:
             read = count_equal_texts(read, warnings)
-            num_written = write_foreign_cases(out, read, writer, to_kind, dropped=dropped, taken=taken)
+            advice = ranking_advice(files, is_own=is_own)
+            num_written = write_foreign_cases(
+                out, read, writer, to_kind, dropped=dropped, taken=taken, ranked_by=advice
+            )
     counts = (taken["rows"], taken["cases"], num_written)
     return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns, translations)
 
