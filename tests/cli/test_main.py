@@ -1,4 +1,6 @@
 import errno
+import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -174,3 +176,16 @@ def test_no_progress_bar_of_another_library_appears(tmp_path):
     done = run(*words, "--out", str(tmp_path / "model"))
     assert done.returncode == 0, done.stderr
     assert not any(sign in done.stderr for sign in ("it/s", "Writing", "Loading weights", "━", "█"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_a_verb_begins_exits_with_its_number(monkeypatch, capsys, number):
+    def options(**settings):
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(cli, "_options", options)
+    monkeypatch.setattr(sys, "argv", ["steelyard", "doctor"])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 128 + number
+    assert capsys.readouterr().err.strip() == "stopped"

@@ -25,7 +25,7 @@ from steelyard.cli.verbs.inspect import INSPECT
 from steelyard.cli.verbs.view import VIEW
 from steelyard.cli.verbs.workbench import WORKBENCH
 from steelyard.core.errors import CeilingError, ConfigError, FileError, MissingPartError, UserError, WaitingError
-from steelyard.io.progress import InterruptedRun, interruptible, log
+from steelyard.io.progress import InterruptedRun, as_interruption, interruptible, log
 from steelyard.io.system_errors import REMEDIES, system_error
 from steelyard.io.verbs import stage_verbs
 
@@ -37,6 +37,8 @@ Begin with `steelyard demo`: the whole pipeline on built-in data, in minutes, on
 """
 _UsageError: Any = typer.BadParameter.__base__
 """Every error of unknown options, missing arguments and invalid values; Typer has no public name for it."""
+_INTERRUPTED = 128 + signal.SIGINT
+"""What Typer returns for any KeyboardInterrupt outside of verbs."""
 # In fewer columns the framed help would cut the names of options.
 _NARROW = 70
 _FUNCTIONS: dict[str, Sequence[FunctionVerb | VerbGroup]] = {
@@ -118,8 +120,8 @@ def main() -> None:
         # Other libraries' progress bars would stand between our lines, also those of processes that we start.
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
         with interruptible():
-            code = build_app()(prog_name="steelyard", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+            code = _run()
+        sys.exit(code)
     except UserError as error:
         _refuse(error)
     except _UsageError as error:
@@ -138,11 +140,19 @@ def main() -> None:
     except KeyboardInterrupt as error:
         # While a verb runs it answers signals itself: this is before or after it.
         log("stopped")
-        sys.exit(128 + (error.number if isinstance(error, InterruptedRun) else signal.SIGINT))
+        sys.exit(128 + error.number if isinstance(error, InterruptedRun) else _INTERRUPTED)
     except MemoryError:
         _refuse(FileError("out of memory", do=REMEDIES[errno.ENOMEM]))
     except Exception as error:
         _fail(error)
+
+
+def _run() -> int:
+    """Run the verb of the command line and return its exit code. Raises KeyboardInterrupt after a signal."""
+    code = build_app()(prog_name="steelyard", standalone_mode=False)
+    if code == _INTERRUPTED:
+        raise as_interruption(KeyboardInterrupt())
+    return code if isinstance(code, int) else 0
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -218,7 +218,7 @@ def interruptible() -> Iterator[None]:
 def as_interruption(error: BaseException) -> BaseException:
     """Return the interruption of the block of `interruptible` that the error follows, or the error itself."""
     received = _received.get()
-    return InterruptedRun(received[0]) if received and not isinstance(error, KeyboardInterrupt) else error
+    return InterruptedRun(received[0]) if received and not isinstance(error, InterruptedRun) else error
 
 
 @contextmanager
