@@ -148,3 +148,16 @@ def test_a_judge_that_never_contradicts_people_is_refused(files):
         evaluated(files, "bare", "first")
     with pytest.raises(EvidenceError, match="no label of its own"):
         evaluated(files, "human", "second")
+
+
+def test_a_judge_without_a_ranking_is_told_to_rank_its_judgments_or_to_read_them_as_a_models(files):
+    for name, kind in (("unranked", "llm"), ("as_people", "human")):
+        (files / name).mkdir()
+        write_cases(files / name / "cases.jsonl", [case(index, kind=kind, first_wins=True) for index in range(100)])
+    with pytest.raises(EvidenceError, match=r"do: rank by the judge's own judgments: steelyard resolve \S+unranked"):
+        evaluated(files, "unranked", "first")
+    with pytest.raises(
+        EvidenceError, match="judgments of people on 100 prompts are a model's, read them again: "
+    ) as no:
+        evaluated(files, "as_people", "second")
+    assert "steelyard convert … with judge_kind=llm; or " in str(no.value)

@@ -442,3 +442,20 @@ def test_a_csv_may_have_tabs_where_its_header_has_no_comma(tmp_path):
 def test_a_json_file_of_one_line_may_hold_a_list_of_rows(tmp_path, content, rows):
     (tmp_path / "w.json").write_text(content, encoding="utf-8")
     assert [row.value for row in read_rows(tmp_path / "w.json")] == rows
+
+
+@pytest.mark.parametrize("row", ["ما هذا؟\tجوابٌ\tالأول", '"ما\r\nهذا؟"\tجوابٌ\tالأول', 'ما "هذا"؟\tجوابٌ\tالأول'])
+def test_a_table_that_a_spreadsheet_saved_as_unicode_text_is_a_table(tmp_path, row):
+    path = tmp_path / "آراء.txt"
+    path.write_bytes(f"السؤال\tالرد\tالأفضل\r\n{row}\r\n".encode("utf-16"))
+    (read,) = read_rows(path)
+    assert list(read.value) == ["السؤال", "الرد", "الأفضل"]
+    assert list(read.value.values())[1:] == ["جوابٌ", "الأول"]
+
+
+@pytest.mark.parametrize(
+    "text", ["what\tis this?\n", "a\tb\nwhy?\n", "if x:\n\treturn\n", "\tone\n\ttwo\n", "a\ta\nb\tb\n"]
+)
+def test_prompts_with_a_tab_somewhere_are_prompts(tmp_path, text):
+    (tmp_path / "prompts.txt").write_text(text, encoding="utf-8")
+    assert [row.value["prompt"] for row in read_rows(tmp_path / "prompts.txt")] == text.splitlines()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.core.errors import EvidenceError
-from steelyard.core.remedies import FILE, Advice, Command, Remedy
+from steelyard.core.remedies import ANY, FILE, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, InputFinding
 from steelyard.io.hashing import file_hash
@@ -87,8 +87,10 @@ def separate_labels(
         OwnLabels(human, PEOPLE, keeps_unexplained=True), OwnLabels(judged, JUDGES, keeps_unexplained=is_judges_alone)
     )
     by_people = HumanLabels(map(labels.human.of, human))
-    num_pairs = num_shared = num_contradicted = 0
-    for case in map(labels.judged.of, judged):
+    num_pairs = num_shared = num_contradicted = num_by_people = 0
+    for judged_case in judged:
+        num_by_people += any(judgment.kind in PEOPLE for judgment in judged_case.judgments)
+        case = labels.judged.of(judged_case)
         pairs = _ends(case, choice)
         num_pairs += len(pairs)
         labelled = by_people.label(case)
@@ -97,16 +99,25 @@ def separate_labels(
             num_shared += len(pairs & (people | _reversed(people)))
             num_contradicted += len(pairs & _reversed(people))
     by_people.check_used()
+    by_judge = Command("resolve", (str(path),), (Remedy("only", ("kind=llm", "kind=model")), Remedy("out", "by_judge")))
+    ranked = ("rank by the judge's own judgments: ", by_judge, "; or ") if labels.judged.num_judged else ()
     if not num_pairs:
-        problem = "the judge has no label of its own: no ranking follows from judgments of models"
+        read_as_people = (
+            f"where the judgments of people on {number_of(num_by_people, 'prompt')} are a model's, read them again: ",
+            Command("convert", (ANY,), (Remedy("judge_kind", "llm"),)),
+            "; or ",
+        )
         raise EvidenceError(
-            problem, where=str(path), do=Advice("let a judge label the same prompts: ", Command("judge"))
+            "the judge has no label of its own: no ranking follows from judgments of models",
+            where=str(path),
+            do=Advice(
+                *ranked,
+                *(read_as_people if num_by_people and not ranked else ()),
+                "let a judge label the same prompts: ",
+                Command("judge"),
+            ),
         )
     if num_shared and not num_contradicted:
-        by_judge = Command(
-            "resolve", (str(path),), (Remedy("only", ("kind=llm", "kind=model")), Remedy("out", "by_judge"))
-        )
-        ranked = ("rank by the judge's own judgments: ", by_judge, "; or ") if labels.judged.num_judged else ()
         raise EvidenceError(
             f"the judge contradicts people on none of {number_of(num_shared, 'pair')} that both label: its labels are "
             "people's, or these are too few to show how often it is wrong",

@@ -4,7 +4,8 @@ Files may be compressed (`open_unpacked`). A CSV file is quoted as in RFC 4180, 
 tabs where these divide its header into more cells, or where Excel's first line ``sep=;`` says so. A cell of turns is a
 list. `_TsvQuotes` decides whether the quotation marks of a TSV file enclose its cells, unless `TextForm` does. A
 ``.json`` file may also be one object around a list of rows, whose other texts and numbers belong to each row. A
-``.txt`` file that does not begin with a JSON object has a prompt in each line.
+``.txt`` file that does not begin with a JSON object has a prompt in each line, or is a TSV file if a header says so:
+spreadsheets save "Unicode text" under this name.
 """
 
 import csv
@@ -28,8 +29,9 @@ from steelyard.io.json_text import decode_json, decode_list
 from steelyard.io.lines import MAX_LINE_BYTES, check_text, numbered_lines, read_lines, read_whole
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
-_DELIMITERS = {".tsv": "\t", ".csv": ","}
 _TEXT_SUFFIX = ".txt"
+_DELIMITERS = {".tsv": "\t", ".csv": ","}
+_TABS = (".tsv", _TEXT_SUFFIX)
 _ROW_LISTS = ("data", "rows", "items", "examples", "records", "instances")
 _MARK = '"'
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
@@ -69,7 +71,7 @@ def read_rows(path: Path, form: TextForm = UTF8, *, warnings: Counter[str] | Non
     encoding = form.encoding
     check_text(path, encoding)
     suffix = data_suffix(path)
-    if suffix in _DELIMITERS:
+    if suffix in _DELIMITERS or (suffix == _TEXT_SUFFIX and _has_header(path, encoding)):
         yield from _delimited_rows(path, form, Counter() if warnings is None else warnings)
     elif is_array(path, encoding):
         for index, row in enumerate(decode_json(read_whole(path, encoding), Place(str(path)), list)):
@@ -132,6 +134,14 @@ def _begins_with_object(path: Path, encoding: str | None) -> bool:
         return line.count(b'":') > 1
 
 
+def _has_header(path: Path, encoding: str | None) -> bool:
+    """Return whether a text begins with different names between tabs, and a row of as many cells."""
+    lines = [line.rstrip(b"\r\n") for _, line in islice(read_lines(path, encoding), 2)]
+    names = [name.strip() for name in lines[0].split(b"\t")]
+    is_row = len(lines) > 1 and (lines[1].count(b"\t") == len(names) - 1 or lines[1].count(_MARK.encode()) % 2 == 1)
+    return len(names) > 1 and all(names) and len(set(names)) == len(names) and is_row
+
+
 def _is_wrapped(path: Path, encoding: str | None) -> bool:
     """Return whether a file is one line: an object with a list of rows under a usual name, and texts around it."""
     (_, line), *others = islice(read_lines(path, encoding), 2)
@@ -174,7 +184,7 @@ def _delimited_rows(path: Path, form: TextForm, warnings: Counter[str]) -> Itera
     Raises RecordError for a row whose cells do not match the header, FileError for a header with a repeated name.
     """
     is_literal, encoding = False, form.encoding
-    if _DELIMITERS[data_suffix(path)] == "\t":
+    if data_suffix(path) in _TABS:
         evidence = _tsv_quotes(path, encoding)
         is_literal = form.quotes == "literal" or (form.quotes is None and evidence.is_literal())
         if is_literal and form.quotes is None and evidence.num_wrapped:
@@ -261,7 +271,7 @@ def _literal_cells(path: Path, encoding: str | None) -> Iterator[tuple[Place, Se
 def _quoted_cells(path: Path, encoding: str | None) -> Iterator[tuple[Place, Sequence[str]]]:
     lines = _text_lines(path, encoding)
     first, num_before = next(lines, ""), 0
-    delimiter = _DELIMITERS[data_suffix(path)]
+    delimiter = "\t" if data_suffix(path) in _TABS else ","
     if delimiter == "," and (separator := _SEPARATOR.fullmatch(first)):
         delimiter, first, num_before = separator[1], next(lines, ""), 1
     elif delimiter == ",":

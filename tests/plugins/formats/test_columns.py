@@ -179,6 +179,24 @@ def test_a_rating_that_is_not_a_number_is_refused_with_its_line(score):
         read([{"prompt": "q", "text": "x", "score": score}], SCORES)
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("4,5", 4.5), ("-0,125", -0.125), ("1234,567", 1234.567), ("2,3333", 2.3333), ("４．５", 4.5), ("٤٫٥", 4.5),
+     ("３", 3), ("۲", 2), (" 1 ", 1)],
+)  # fmt: skip
+def test_a_rating_is_read_as_its_country_writes_it(text, number, tmp_path):
+    rows = [{"prompt": "Größe?", "text": "ja", "score": text}]
+    _, (case,) = converted(tmp_path, rows, SCORES)
+    assert [rating.value for rating in case.ratings] == [number]
+
+
+@pytest.mark.parametrize("text", ["1,234", "-12,345", "1,234,567"])
+def test_a_comma_that_may_divide_thousands_is_refused_with_the_two_readings(text):
+    whole = text.lstrip("-").replace(",", "")
+    with pytest.raises(RecordError, match=f"'{text}' is not a number\n.*\n.*with a point, or .*: {whole}$"):
+        read([{"prompt": "q", "text": "x", "score": text}], SCORES)
+
+
 def test_cells_can_hold_turns(tmp_path):
     rows = [
         {

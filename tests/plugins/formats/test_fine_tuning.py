@@ -4,12 +4,13 @@ from collections import Counter
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from each_value import each
 from format_rows import read, write
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.plugins import build
-from steelyard.core.types import Case, Message, Pair, Prompt, Rating, Response
+from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response
 from steelyard.io.cases import write_cases
 from steelyard.stages.convert import Config, convert
 
@@ -222,3 +223,15 @@ def test_a_row_to_imitate_has_no_column_by_which_trl_takes_it_for_another_type(k
     rows = list(build("formats", "trl_sft", {"texts": True}).write([case], dropped))
     assert rows == [{"prompt": "为什么？", "completion": "x"}]
     assert dropped["prompt meta under keys of the format"] == 1
+
+
+@pytest.mark.parametrize("kind", ["trl", "trl_sft", "llamafactory_sharegpt"])
+def test_cases_with_judgments_and_no_ranking_are_to_be_ranked_first(kind, tmp_path):
+    judgment = Judgment(left="a", right="b", verdict="left", judge="佐藤", kind="human")
+    write_cases(tmp_path / "cases.jsonl", [replace(ranked(), ranking=None, judgments=(judgment,))])
+    with pytest.raises(EvidenceError, match=r"steelyard resolve \S+cases\.jsonl"):
+        convert(tmp_path / "cases.jsonl", tmp_path / "rows.jsonl", Config(to_kind=kind))
+    write_cases(tmp_path / "tied.jsonl", [replace(ranked((tuple(TEXTS),)), judgments=(judgment,))])
+    with pytest.raises(EvidenceError) as tied:
+        convert(tmp_path / "tied.jsonl", tmp_path / "rows.jsonl", Config(to_kind="trl"))
+    assert "resolve" not in str(tied.value), "a ranking that orders nothing is no reason to rank again"
