@@ -246,6 +246,8 @@ def test_a_figure_is_that_of_the_report_with_colours_and_words():
     assert "准确率" in json.dumps(evaluation.plot(language="zh").spec, ensure_ascii=False)
     with pytest.raises(sy.errors.EvidenceError, match="no figure has the title 'Nothing'"):
         evaluation.plot("Nothing")
+    with pytest.raises(sy.errors.EvidenceError, match=r"has no figure of this run\n  do: read its tables: \.table"):
+        sy.leaderboard([evaluation, sy.evaluate("shorter", parallel_cases())]).plot()
 
 
 def test_a_figure_is_written_by_its_suffix(tmp_path):

@@ -38,6 +38,15 @@ def test_the_nearest_choice_is_offered(given, first):
 
 
 @pytest.mark.parametrize(
+    ("given", "hint"),
+    [("to", "'to_kind'"), ("time", "'time_column'"), ("alpaca", "'alpaca_kto' or 'alpaca_sft'")],
+)
+def test_names_that_begin_with_the_words_given_are_offered_before_similar_ones(given, hint):
+    names = ["to_kind", "tie_column", "time_column", "alpaca_sft", "alpaca_kto", "tom"]
+    assert choices(given, names).startswith(f"did you mean {hint}? ")
+
+
+@pytest.mark.parametrize(
     ("theirs", "ours"),
     [
         ("lr", "learning_rate"), ("prompts_per_step", "batch_size"), ("train_batch_size", "batch_size"),

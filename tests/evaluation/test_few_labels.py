@@ -308,6 +308,15 @@ def test_a_measure_of_a_category_without_human_labels_has_no_value(run):
     assert "math" in powered.measures["kendall_tau"].estimate.why
 
 
+def test_people_and_a_judge_with_other_languages_of_one_prompt_are_told_so(run):
+    human, judged = population(6)
+    for language, named in ((None, "without a language"), ("ja", "in 'ja'")):
+        other = [replace(case, prompt=replace(case.prompt, language=language)) for case in judged]
+        german = [replace(case, prompt=replace(case.prompt, language="de")) for case in human]
+        with pytest.raises(EvidenceError, match=f"which people labelled in 'de' and the judge {named}\n.*one language"):
+            run(german, other)
+
+
 def test_labels_are_checked_before_the_model_scores(run, tmp_path):
     human, judged = population(6)
     changed = replace(human[0], prompt=replace(human[0].prompt, id="another"))

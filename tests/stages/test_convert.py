@@ -447,6 +447,9 @@ def test_the_name_of_the_data_set_is_carried_by_every_stage_and_united_by_merge(
     [
         ([{"вопрос": "q", "Ответ А": "a", "Ответ Б": "b", "Кто лучше": "Б"}], ["right"]),
         ([{"问题": "q", "左": "a", "右": "b", "结果": "左边更好"}], ["left"]),
+        ([{"السُّؤال": "q", "الرد الأول": "a", "الرد الثاني": "b", "الأفضل": "الثاني"}], ["right"]),
+        ([{"質問": "q", "回答Ａ": "a", "回答Ｂ": "b", "勝者": "Ａ", "点数": "４"}], ["left"]),
+        ([{"Frage": "q", "Antwort A": "a", "Antwort B": "b", "besser": "B", "Bewertung A": "4,5"}], ["right"]),
         ([{"question": "q", "answer1": "a", "answer2": "b", "chosen_by_us": "answer2"}], ["right"]),
         ([{"prompt": "q", "first": "a", "second": "b", "winner": "两个都好"}], ["tie"]),
     ],

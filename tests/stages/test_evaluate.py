@@ -187,6 +187,8 @@ def test_what_cannot_be_is_refused(bench, tmp_path):
         evaluate([bench], out, CONFIG)
     with pytest.raises(ConfigError, match="exactly one of model and scores"):
         evaluate([bench], out, CONFIG, model="first", scores=bench)
+    with pytest.raises(ConfigError, match=r"a file of lines is no model\n.*\n.*without a model: scores=得点\.jsonl"):
+        evaluate([bench], out, CONFIG, model="得点.jsonl")
     with pytest.raises(ConfigError, match="no benchmark"):
         evaluate([], out, CONFIG, model="first")
     with pytest.raises(FileError, match="no such file"):

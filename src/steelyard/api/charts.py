@@ -73,7 +73,9 @@ def chart_of(folder: Path, title: str | None, language: str) -> Chart:
     """Return the figure of a title, or the first one. Raises EvidenceError if the run has none of that title."""
     charts = charts_of(folder, language)
     if not charts:
-        raise EvidenceError("the report has no figure of this run", where=str(folder))
+        raise EvidenceError(
+            "the report has no figure of this run", where=str(folder), do="read its tables: .table, .to_markdown()"
+        )
     if title is None:
         return charts[0]
     by_title = {chart.title: chart for chart in reversed(charts)}

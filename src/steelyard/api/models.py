@@ -101,7 +101,7 @@ def _score_one(model: ModelLike, prompt: Turns, responses: Sequence[Turns], sett
 
 @verb("evaluate")
 def evaluate(
-    model: ModelLike | None,
+    model: ModelLike | None = None,
     bench: CasesLike | Sequence[PathText] | None = None,
     *,
     human: CasesLike | None = None,
@@ -119,11 +119,11 @@ def evaluate(
 
     ``bench``: cases, or one or several files, also folders and patterns, of the benchmark ``bench_kind``. A model that
     is named, loaded or trained is tested first, and refused on prompts that it was trained on; an object of your own
-    only scores. ``scores`` made elsewhere take the place of a model, which is then None. ``train_cases`` are those that
-    the baseline ``ngram`` learns from. Instead of ``bench``, ``human`` and ``judged`` have people's rankings of a
-    random part of the prompts and a judge's of all: ``summary.prediction_powered`` has the values from both.
-    ``kept_prompts`` is the file of the prompts that count, in all languages alike, as ``translate`` writes it.
-    ``relabelled``: cases with the labels that better judges made again for a random part of the bench's prompts.
+    only scores. ``scores`` made elsewhere take the place of a model. ``train_cases`` are those that the baseline
+    ``ngram`` learns from. Instead of ``bench``, ``human`` and ``judged`` have people's rankings of a random part of the
+    prompts and a judge's of all: ``summary.prediction_powered`` has the values from both. ``kept_prompts`` is the file
+    of the prompts that count, in all languages alike, as ``translate`` writes it. ``relabelled``: cases with the labels
+    that better judges made again for a random part of the bench's prompts.
 
     Raises EvidenceError for responses without a score unless ``allow_unscored``, and for prompts that the model was
     trained on unless ``allow_overlap``.
@@ -147,7 +147,7 @@ def evaluate(
         scoring = scoring_of(call, model, settings.pop("model_settings", None), scored_files)
         config = config_of(stage.Config, {**settings, "model": scoring.settings}, where="evaluate")
         if scores is not None and scoring.scores is not None:
-            raise ConfigError("a model and scores are given", do="pass model=None with scores=")
+            raise ConfigError("a model and scores are given", do="leave out one of them")
         run = stage.evaluate(
             files,
             call.out,

@@ -242,11 +242,13 @@ def repeated(names: Iterable[str]) -> str:
 def choices(value: str, allowed: Iterable[str]) -> str:
     """List the allowed values after a hint at the nearest one: ``did you mean …?``
 
-    For another library's name of a setting the hint is ours.
+    For another library's name of a setting the hint is ours, for the first words of names all that begin so.
     """
     names = sorted(allowed)
-    near = _our_name(value, names) or next(iter(difflib.get_close_matches(value, names, n=1, cutoff=0.5)), None)
-    hint = f"did you mean {near!r}? " if near else ""
+    ours = _our_name(value, names)
+    longer = [] if ours else [name for name in names if value and name.startswith(f"{value}_")]
+    near = [ours] if ours else longer or difflib.get_close_matches(value, names, n=1, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return hint + (", ".join(names) or "nothing")
 
 

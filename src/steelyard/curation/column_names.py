@@ -5,6 +5,7 @@ conversion holds and the user can name instead.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import chain, product
@@ -32,6 +33,8 @@ _OF_ROWS = re.compile(
     r"note\w*|comment\w*|reason\w*|explanation|rationale|licen[cs]e|name|tags?|title|meta\w*|author|domain|topic)$"
 )
 """Names of fields other than prompts."""
+_VOWEL_SIGNS = re.compile("[\u0640\u064b-\u065f\u0670]")
+"""The vowel signs of Arabic and its tatweel, with which a name of a column may be written."""
 _LONG_NAME = 24
 _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "؟", "।")
 _EXTRA = ("instruction", "input")
@@ -41,22 +44,23 @@ _SYSTEMS = ("system", "system_prompt", "system_message")
 _ANSWERS = (
     "answer", "response", "output", "completion", "reply", "generation", "text", "candidate", "assistant", "回答",
     "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "الجواب", "الإجابة",
-    "उत्तर", "답변", "回复",
+    "उत्तर", "답변", "回复", "رد", "الرد",
 )  # fmt: skip
 LISTS = ("responses", "completions", "outputs", "candidates", "generations", "samples", "replies")
 _LABELS = (
     "winner", "preference", "preferred", "label", "labels", "choice", "verdict", "vote", "better", "comparison",
     "judgment", "judgement", "decision", "selected", "human_preference", "更好", "胜者", "偏好", "标签", "结果",
     "besser", "mejor", "melhor", "meilleur", "migliore", "лучше",
-    "кто лучше", "лучший ответ", "победитель", "الأفضل", "gold", "बेहतर", "良い",
+    "кто лучше", "лучший ответ", "победитель", "الأفضل", "gold", "बेहतर", "良い", "勝者", "勝った方",
 )  # fmt: skip
-_SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade")
+_SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade", "bewertung", "punkte", "点数", "評点",
+           "得分", "评分", "التقييم", "الدرجة", "점수")  # fmt: skip
 _RANKS = ("rank", "ranks", "ranking", "rankings", "position", "排名", "名次", "排序", "順位", "순위", "الترتيب")
 _RATINGS = (*_SCORES, *_RANKS)
 ANNOTATORS = (
     "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "rater",
     "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "标注员", "标注人", "标注者", "评审",
-    "評価者", "평가자", "المقيم", "anotador", "annotateur", "аннотатор", "разметчик", "эксперт",
+    "評価者", "평가자", "المقيم", "anotador", "annotateur", "аннотатор", "разметчик", "эксперт", "prüfer", "bewerter",
 )  # fmt: skip
 """Names of columns of those who judged."""
 _JUDGES = (*ANNOTATORS, "user", "user_id", "username", "who", "wer")
@@ -69,7 +73,8 @@ _AUTHORS = ("model", "model_name", "generator", "author", "model_id", "models", 
 _LANGUAGES, _CATEGORIES, _IDS = ("language", "lang"), ("category",), ("prompt_id", "id")
 _ENDS = (
     tuple("abcdefgh"), tuple("123456789"), tuple("0123456789"), ("left", "right"), ("first", "second"),
-    tuple("абвг"), tuple("أبج"), ("左", "右"), tuple("一二三四五"), ("甲", "乙"),
+    tuple("абвг"), tuple("أبج"), ("الأول", "الثاني", "الثالث", "الرابع", "الخامس"),
+    ("左", "右"), tuple("一二三四五"), ("甲", "乙"),
 )  # fmt: skip
 _KNOWN: tuple[JsonObject, ...] = (
     # compar:IA, after utils/schemas/votes.sql of betagouv/ComparIA: the prompt is inside both conversations.
@@ -158,7 +163,10 @@ class ColumnGuess:
     def __init__(self, rows: Sequence[JsonObject], settings: JsonObject) -> None:
         self._rows = rows
         names = list(dict.fromkeys(chain.from_iterable(rows)))
-        self._by_word = {name.strip().casefold(): name for name in reversed(names)}
+        self._by_word = {
+            _VOWEL_SIGNS.sub("", unicodedata.normalize("NFKC", name)).strip().casefold(): name
+            for name in reversed(names)
+        }
         self.settings: JsonObject = dict(settings)
 
     def complete(self) -> bool:

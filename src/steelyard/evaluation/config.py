@@ -93,6 +93,13 @@ def check_model(config: Config, *, model: str | None, scores: Path | None) -> No
             "exactly one of model and scores is required",
             do=Advice("use ", Remedy("model", Placeholder("M")), ", or ", Remedy("scores", FILE)),
         )
+    if model is not None and model.endswith(".jsonl"):
+        raise ConfigError(
+            "a file of lines is no model",
+            where=model,
+            allowed="a model's folder, or a kind of model",
+            do=Advice("give scores that were made elsewhere as scores, without a model: ", Remedy("scores", model)),
+        )
     if scores is not None and config.model:
         problem = f"scores are given with settings of a model: {', '.join(sorted(config.model))}"
         raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.core.errors import EvidenceError
-from steelyard.core.remedies import ANY, FILE, Advice, Command, Remedy
+from steelyard.core.remedies import ANY, CODE, FILE, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, InputFinding
 from steelyard.io.hashing import file_hash
@@ -22,6 +22,8 @@ class HumanLabels:
     def __init__(self, cases: Iterable[Case]) -> None:
         self._cases = {case.key: case for case in cases}
         self._num_cases = len(self._cases)
+        self._ids = {case.prompt.id for case in self._cases.values()}
+        self._judged_languages: dict[str, str | None] = {}
 
     def label(self, case: Case) -> Case | None:
         """Return a judged case with its human labels instead; None if it has none.
@@ -30,6 +32,8 @@ class HumanLabels:
         """
         human = self._cases.pop(case.key, None)
         if human is None:
+            if case.prompt.id in self._ids:
+                self._judged_languages.setdefault(case.prompt.id, case.prompt.language)
             return None
         texts = [
             {response.id: (response.text, response.messages) for response in each.responses} for each in (case, human)
@@ -45,10 +49,21 @@ class HumanLabels:
     def check_used(self) -> None:
         """Raise EvidenceError if a human-labelled case is not among the judged ones."""
         if self._cases:
-            first = next(iter(self._cases.values())).prompt.id
-            raise EvidenceError(
+            first = next(iter(self._cases.values())).prompt
+            problem = (
                 f"{len(self._cases)} of {self._num_cases} human-labelled prompts are not among the judged ones, "
-                f"the first: {first!r}",
+                f"the first: {first.id!r}"
+            )
+            if first.id in self._judged_languages:
+                languages = (first.language, self._judged_languages[first.id])
+                names = [f"in {code!r}" if code else "without a language" for code in languages]
+                again = Command("convert", (ANY,), (Remedy("language", CODE),))
+                raise EvidenceError(
+                    f"{problem}, which people labelled {names[0]} and the judge {names[1]}",
+                    do=Advice("give the prompts of both files one language: ", again),
+                )
+            raise EvidenceError(
+                problem,
                 do=Advice(
                     "add them to ",
                     Remedy("judged"),
