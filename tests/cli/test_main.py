@@ -130,6 +130,11 @@ def test_exit_code_and_message_of_each_exception(monkeypatch, capsys, raised, co
     ("words", "problem", "command"),
     [
         (["resolve", "c.jsonl", "--foreced"], "no such option: --foreced\n  allowed: did you mean --force?", "resolve"),
+        (
+            ["convert", "a", "b", "--encoding", "cp1252"],
+            "no such option: --encoding\n  allowed: --set encoding=VALUE",
+            "convert",
+        ),
         (["train", "c", "--learning-rate", "1e-4x"], "--learning-rate is '1e-4x'\n  allowed: a number", "train"),
         (["train", "c", "--learning-rate=1e-4x"], "--learning-rate is '1e-4x'\n  allowed: a number", "train"),
         (["view", "--port", "x"], "--port is 'x'\n  allowed: a whole number", "view"),

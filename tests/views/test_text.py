@@ -105,10 +105,12 @@ def test_a_cell_that_a_spreadsheet_would_run_is_quoted(evaluated):
     assert tables
 
 
-def test_the_labels_of_two_runs_differ(evaluated, tmp_path):
+@pytest.mark.parametrize("names", [("b/out",), ("Größe", "Grüße"), ("模型甲", "モデル_乙", "نموذج")])
+def test_the_labels_of_several_runs_differ(evaluated, names, tmp_path):
     config = Config(num_resamples=20, baselines=())
-    evaluate([tmp_path / "bench.jsonl"], tmp_path / "b" / "out", config, model="longer")
-    report([evaluated, tmp_path / "b" / "out"], tmp_path / "two.tex")
+    for name in names:
+        evaluate([tmp_path / "bench.jsonl"], tmp_path / name, config, model="longer")
+    report([evaluated, *(tmp_path / name for name in names)], tmp_path / "two.tex")
     labels = re.findall(r"\\label\{(.*?)\}", (tmp_path / "two.tex").read_text(encoding="utf-8"))
     assert len(labels) == len(set(labels)) > 6
 

@@ -24,6 +24,7 @@ from steelyard.cli.verbs import installation, pipelines
 from steelyard.cli.verbs.inspect import INSPECT
 from steelyard.cli.verbs.view import VIEW
 from steelyard.cli.verbs.workbench import WORKBENCH
+from steelyard.cli.wording import setting_names
 from steelyard.core.errors import CeilingError, ConfigError, FileError, MissingPartError, UserError, WaitingError
 from steelyard.io.progress import InterruptedRun, as_interruption, interruptible, log
 from steelyard.io.system_errors import REMEDIES, system_error
@@ -202,6 +203,9 @@ def _refuse_usage(error: Any, words: Sequence[str]) -> None:
     )
     if option is not None:
         problem, allowed = f"{option} is {_options_in(words)[option]!r}", _allowed_value(message)
+    setting = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
+    if isinstance(getattr(error.ctx, "command", None), VerbCommand) and setting in setting_names(error.ctx.command):
+        allowed = f"--set {setting}=VALUE: a setting without an option of its own"
     verb = [word for word in words[:1] if not word.startswith("-")]
     command = error.ctx.command_path if error.ctx else " ".join(["steelyard", *verb])
     problem = problem[:1].lower() + problem[1:].rstrip(".")

@@ -65,7 +65,7 @@ def _assignment(command: Any, setting: str, value: Value) -> str:
     runs_stages = "redo_from" in _parameters(command)
     if "--set" not in options or runs_stages:
         return str(Remedy(setting, value))
-    known = _settings(command)
+    known = setting_names(command)
     top, _, inner = setting.partition(".")
     if top not in known and _MODEL in known:
         setting = f"{_MODEL}.{setting}"
@@ -75,7 +75,7 @@ def _assignment(command: Any, setting: str, value: Value) -> str:
     return f"--set {_shell_text(f'{setting}{text}', value)}"
 
 
-def _settings(command: Any) -> set[str]:
+def setting_names(command: Any) -> set[str]:
     """Return the names of the settings of a verb; of a function with ``--set`` they are those of its model."""
     config = command.verb.config
     return {_MODEL} if config is None else {setting.name for setting in read_settings(*config)}

@@ -111,6 +111,7 @@ VERB = Verb(
         *settings("translation_pairs", "rows"),
         *settings(
             *COLUMNS,
+            "judge_kind",
             table="settings.",
             config=("steelyard.plugins.formats.columns", "Config"),
             panel="Columns of your own table",
@@ -161,8 +162,6 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     Example: `steelyard convert own.csv cases.jsonl --prompt-column question --chosen-column good --rejected-column bad`
 
     Example: `steelyard convert scores.csv cases.jsonl --response-column text --rating-column score`
-
-    Example: `steelyard convert questions.txt prompts.jsonl --language zh`
 
     Raises KindError when the format is not recognised, OutputError when ``out`` holds anything but equal content,
     RecordError for a broken row.

@@ -1,5 +1,6 @@
 """The verb `report`: finished runs as one self-contained HTML file to keep and send on, or as tables for a paper."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
@@ -109,6 +110,12 @@ def _write_tables(sources: Sequence[FinishedRun], out: Path, config: Config, *, 
         for source in measured
         for table in result_tables(source.run, source.folder, config.language, name=source.name)
     ]
+    # Names in other scripts than Latin leave no letters for a label.
+    known = Counter[str]()
+    for place, table in enumerate(tables):
+        known[table.label] += 1
+        if known[table.label] > 1:
+            tables[place] = table._replace(label=f"{table.label}-{known[table.label]}")
     if not tables:
         raise EvidenceError(
             "a report has no numbers of its own",
