@@ -431,6 +431,22 @@ def test_a_forecast_counts_the_first_requests_and_sends_none(tmp_path):
     assert (forecast.num_requests, forecast.num_answered) == (6, 0)
 
 
+def test_replies_at_the_limit_of_an_engine_are_no_reason_to_ask_for_longer_ones(tmp_path):
+    """A random model writes on to its limit of 16 positions, which no setting moves."""
+    tiny_translators = pytest.importorskip("tiny_translators", reason="transformers is not installed")
+    folder = tiny_translators.save_nllb(tmp_path / "nllb", positions=16)
+    names = [f"{first}{second}" for first in "bdf" for second in "aeiouy"]
+    items = [
+        item(number, question=f"Is {name} old?", answers=(f"No {name}", name)) for number, name in enumerate(names)
+    ]
+    cases = write(tmp_path, items)
+    chat = {"kind": "seq2seq", "path": folder, "num_beams": 1}
+    with pytest.raises(ModelError, match="replies were cut off before their end") as caught:
+        translate(cases, tmp_path / "out", Config(to=("de",), chat=chat))
+    assert "choose another engine or break up long paragraphs" in str(caught.value)
+    assert "max_characters" not in str(caught.value), "an engine is asked for each paragraph by itself"
+
+
 @pytest.mark.slow
 def test_after_twenty_kills_nothing_is_asked_twice_and_the_bytes_are_the_same(tmp_path):
     cases = write(tmp_path, [item(number) for number in range(24)])

@@ -25,6 +25,11 @@ from steelyard.translation.requests import TranslatedItem, advance
 _SHORTER = Advice(
     *("say ", Remedy("max_tokens", NUMBER), " with more, or ", Remedy("max_characters", NUMBER), " with less")
 )
+_OTHER_ENGINE = Advice(
+    "choose another engine or break up long paragraphs: an engine has its own longest reply; say ",
+    *(Remedy("max_tokens", NUMBER), " with more only where it was lowered, or ", Remedy("max_truncated", 1.0)),
+    " to list these items",
+)
 _MOST_ROUNDS = 1000
 """Far more than an item takes: a part of a long text takes at most six."""
 
@@ -93,7 +98,7 @@ def ask_translations(
             ledger,
             num_requests=number,
             max_truncated=max_truncated if has_first else 1.0,
-            remedy=_SHORTER,
+            remedy=_OTHER_ENGINE if translation.is_engine else _SHORTER,
             first_failures=failures,
             cuts=cuts,
         )
