@@ -436,9 +436,7 @@ def test_replies_at_the_limit_of_an_engine_are_no_reason_to_ask_for_longer_ones(
     tiny_translators = pytest.importorskip("tiny_translators", reason="transformers is not installed")
     folder = tiny_translators.save_nllb(tmp_path / "nllb", positions=16)
     names = [f"{first}{second}" for first in "bdf" for second in "aeiouy"]
-    items = [
-        item(number, question=f"Is {name} old?", answers=(f"No {name}", name)) for number, name in enumerate(names)
-    ]
+    items = [item(number, question=f"Is {name} old?", answers=("Yes.", "No.")) for number, name in enumerate(names)]
     cases = write(tmp_path, items)
     chat = {"kind": "seq2seq", "path": folder, "num_beams": 1}
     with pytest.raises(ModelError, match="replies were cut off before their end") as caught:

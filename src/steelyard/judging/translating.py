@@ -196,10 +196,12 @@ class _Replies:
         reply = self.ledger.known(request)
         if reply is None and request not in self._sent:
             return None
-        self.num_known += 1
         if reply is None:
+            self.num_known += 1
             return self.ledger.reply(request)
-        if self.num_known == 1:
+        # An equal text of another item, answered in this round, leaves the item among the first ones.
+        self.num_known += request not in self._sent
+        if self.num_known == 1 and request not in self._sent:
             self.cuts = self.cuts.plus(reply, question)
         return self._read(reply)
 

@@ -29,7 +29,7 @@ from steelyard.report.bars import CountBar, count_bars
 from steelyard.report.token_tables import token_panel
 from steelyard.translation.damage_kinds import DAMAGE_KINDS
 from steelyard.views.forecasts import model_lines
-from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageRun, View
+from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageRun, View, report_step
 
 
 def _sentences(run: StageRun[TranslateSummary]) -> Iterator[Sentence]:
@@ -182,6 +182,8 @@ def _headline(run: _Translated) -> RunHeadline:
 
 
 def _evaluating(run: Run[TranslateSummary], out: Path) -> NextStep:
+    if not run.summary.num_kept:
+        return report_step("shows why no item is left")(run, out)
     cases = str(out / "cases.jsonl") if run.summary.translator is not None else next(iter(run.inputs.values())).path
     undamaged = Remedy("kept", str(out / "kept.json"))
     changes = (Remedy("bench", cases), Remedy("model", Placeholder("MODEL")), undamaged, Remedy("out", "evaluated"))
