@@ -167,6 +167,30 @@ def test_a_table_that_does_not_fit_is_named(tmp_path, text, said):
         read_table(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("prompts", "problem", "remedy"),
+    [
+        # Every case of GOOD has its line: no id is misspelt.
+        (["p", "q", "q2"], "'q2' (1 of 3 prompts is of no case)", "leave it out, or give all the cases"),
+        (["p", "q", "q2", "p9"], "'q2' (2 of 4 prompts are of no case)", "leave them out, or give all the cases"),
+        # The case `q` has none, so that its id may be meant; `p`, which is as near, may not.
+        (
+            ["p", "pq"],
+            "'pq' (1 of 2 prompts is of no case)",
+            "did you mean 'q'? the ids are those of the bench's cases",
+        ),
+    ],
+)
+def test_scores_of_more_prompts_than_the_cases_are_refused_with_advice_that_fits(tmp_path, prompts, problem, remedy):
+    cases = [case("p", "ab"), case("q", "ab")]
+    lines = [json.dumps({"prompt": prompt, "scores": {"a": 1, "b": 2}}) for prompt in prompts]
+    (tmp_path / "scores.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(RecordError) as caught:
+        list(JoinedScores(cases, tmp_path / "scores.jsonl"))
+    assert problem in caught.value.problem
+    assert remedy in str(caught.value.do)
+
+
 def test_prompts_without_a_row_have_a_remedy_for_tables(tmp_path):
     with pytest.raises(RecordError) as caught:
         read_table(tmp_path, "id,response,score\nq,a,1\n")

@@ -6,7 +6,7 @@ Parquet, or JSON.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -199,7 +199,9 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
     line_of: dict[int, Place] = {}
     is_table = is_score_table(path)
     for place, line in placed_scores(path):
-        index = _case_of(line, keys, places_of_id, place)
+        if line.prompt not in places_of_id:
+            raise _unknown_prompt(line.prompt, place, path, places_of_id)
+        index = _case_of(line, keys, places_of_id[line.prompt], place)
         if index in line_of:
             raise RecordError(f"prompt id {line.prompt!r} has its scores at {line_of[index]} already", where=place)
         line_of[index] = place
@@ -222,12 +224,26 @@ def _without_texts(case: Case) -> Case:
     return Case(prompt=prompt, responses=tuple(Response(id=response.id, text="") for response in case.responses))
 
 
-def _case_of(line: Scores, cases: Sequence[Case], places_of_id: dict[str, list[int]], place: Place) -> int:
-    places = places_of_id.get(line.prompt)
-    if places is None:
-        hint, mark, _ = choices(line.prompt, list(places_of_id)).partition("? ")
+def _unknown_prompt(prompt: str, place: Place, path: Path, known: Collection[str]) -> RecordError:
+    """Return the error of scores of a prompt that no case has, with the number of such prompts in the file.
+
+    Only a prompt without scores can be the one meant. Where every case has its own, the scores are those of more cases.
+    """
+    scored = {line.prompt for _, line in placed_scores(path)}
+    num_unknown = len(scored.difference(known))
+    verb = verb_for(num_unknown, "is", "are")
+    problem = f"unknown prompt id {prompt!r} ({num_unknown:,} of {number_of(len(scored), 'prompt')} {verb} of no case)"
+    without = [identifier for identifier in known if identifier not in scored]
+    if without:
+        hint, mark, _ = choices(prompt, without).partition("? ")
         do = f"{hint + mark if mark else ''}the ids are those of the bench's cases"
-        raise RecordError(f"unknown prompt id {line.prompt!r}", where=place, do=do)
+    else:
+        them = verb_for(num_unknown, "it", "them")
+        do = f"every case has its scores, so those are of more cases: leave {them} out, or give all the cases"
+    return RecordError(problem, where=place, do=do)
+
+
+def _case_of(line: Scores, cases: Sequence[Case], places: Sequence[int], place: Place) -> int:
     if line.language is None and len(places) == 1:
         return places[0]
     languages = {cases[index].prompt.language: index for index in places}
