@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from each_value import each
-from steelyard.core.errors import UserError
+from steelyard.core.errors import FileError, UserError
 from steelyard.evaluation.published_benches import read_published_benches
 from steelyard.views.bench_table import VIEW
 from steelyard.views.view import NO_SOURCES, StageRun
@@ -131,21 +131,61 @@ BROKEN = {
         "t.csv:1: the column 'human_exact_match' is missing beside 'open_accuracy'"
     ),
     "model,rewardbench\nm,0.5,0.6\n": "t.csv:2: a row of 3 cells under a header of 2",
+    "model,rewardbench\nm,0.5\nM ,0.6\n": "t.csv:3: 'M' is there twice, first in .*t.csv:2",
+    "model,rewardbench\nm,0.9_41\n": "t.csv:2: rewardbench is '0.9_41'",
+    "model,rewardbench\nm,0.5\nAverage,0.5\n": "t.csv:3: 'Average' sums up the other rows\n.*\n  do: leave it out",
+    "model,rewardbench\nm,0.5\n合计,0.5\n": "t.csv:3: '合计' sums up the other rows",
+    "model,rewardbench,rmb\nm,0.9,0.7\nn,93.8,0.6\n": "t.csv:3: rewardbench is 93.8, and rmb has shares",
+    "model,rewardbench,rmb\nm,94.1,0.7\nn,93.8,0.6\n": "t.csv:2: rewardbench is 94.1, and rmb has shares",
+    "model,rewardbench,rmb\nm,0.9,0.7\nNote: own runs.,,\n": "t.csv:3: 'Note: own runs.' has no number",
+    "model,rewardbench,rmb\nm,0.9,0.7\nNote: own runs.\n": "t.csv:3: a row of 1 cell .*\n.*\n  do: leave out this line",
+    "Table 3\nmodel,rewardbench\nm,0.9\n": "t.csv:2: a row of 2 cells .*\n.*\n  do: begin with the line of names",
+    ",Bench,\nmodel,rewardbench,rmb\n": "t.csv:1: the header has '' twice\n.*\n  do: give each column a name",
+    "| model | rewardbench |\n|---|---|\n| m | 0.9 |\n": "t.csv:1: the first line is not one of CSV\n  do: write it",
+    "model & rewardbench \\\\\nm & 0.9 \\\\\n": "t.csv:1: the first line is not one of CSV",
 }
+MARKED = (
+    "**93.8**",
+    "__93.8__",
+    r"\textbf{93.8}",
+    r"\underline{\textbf{93.8}}",
+    "$93.8$",
+    r"$\mathbf{93.8}$",
+    r"93.8 \\",
+)
+
+
+@each("mark", MARKED)
+def test_marks_of_the_best_values_are_not_read(mark, tmp_path):
+    (tmp_path / "t.csv").write_text(f"model,rewardbench\n**m**,{mark}\nn,41.5\n", encoding="utf-8")
+    (best, _) = read_published_benches(tmp_path / "t.csv").rows
+    assert (best.name, best.values[0].value) == ("m", pytest.approx(0.938))
+
+
+@each("name", ("t.md", "t.tex", "t.html", "t.xlsx"))
+def test_a_table_of_another_form_is_refused_with_what_to_write(name, tmp_path):
+    (tmp_path / name).write_text("model", encoding="utf-8")
+    with pytest.raises(FileError, match="do: write it as CSV"):
+        read_published_benches(tmp_path / name)
+
+
+def test_a_name_with_two_marked_words_is_kept_whole(tmp_path):
+    (tmp_path / "t.csv").write_text("model,rewardbench\n**A** or **B**,90\n", encoding="utf-8")
+    assert read_published_benches(tmp_path / "t.csv").rows[0].name == "**A** or **B**"
 
 
 @each("text", BROKEN)
 def test_a_broken_table_is_refused_with_its_line(text, tmp_path):
-    (tmp_path / "t.csv").write_text(text)
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=BROKEN[text]):
         read_published_benches(tmp_path / "t.csv")
 
 
 def test_names_in_any_script_go_through_and_percentages_keep_their_digits(tmp_path):
     names = ["模型", "نموذج", "דגם", "मॉडल", "モデル", "$x^2$ `code`"]
-    rows = "".join(f"{name},9{number}.25,0.{number}\n" for number, name in enumerate(names))
+    rows = "".join(f"{name},9{number}.25,6{number}.5\n" for number, name in enumerate(names))
     (tmp_path / "t.csv").write_text("model,rewardbench,rmb\n" + rows, encoding="utf-8")
     cells = shown(tmp_path / "t.csv")
     assert [row["model"] for row in cells] == names
     assert [row["bench_rewardbench"].removesuffix("*") for row in cells] == [f"9{n}.25" for n in range(6)]
-    assert [row["bench_rmb"].removesuffix("*") for row in cells] == [f"0.{n}" for n in range(6)]
+    assert [row["bench_rmb"].removesuffix("*") for row in cells] == [f"6{n}.5" for n in range(6)]

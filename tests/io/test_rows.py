@@ -108,7 +108,7 @@ def test_a_remark_at_the_end_of_the_header_is_no_cell(tmp_path):
     ("name", "content", "found"),
     [
         ("t.tsv", "a\tb\n1\t2\t3\n", r"t\.tsv:2: a row of 3 cells under a header of 2"),
-        ("t.csv", "a,b\n1,2\n3\n", r"t\.csv:3: a row of 1 cells under a header of 2"),
+        ("t.csv", "a,b\n1,2\n3\n", r"t\.csv:3: a row of 1 cell under a header of 2"),
     ],
 )
 def test_a_row_of_other_cells_is_named(tmp_path, name, content, found):
@@ -167,7 +167,7 @@ def test_the_mark_that_divides_a_header_into_most_cells_divides_a_csv(tmp_path):
 
 def test_an_error_below_the_line_of_a_separator_has_its_line(tmp_path):
     (tmp_path / "rows.csv").write_text("sep=;\nq;a\n1;x\n2\n", "utf-8")
-    with pytest.raises(RecordError, match=r"rows\.csv:4: a row of 1 cells under a header of 2"):
+    with pytest.raises(RecordError, match=r"rows\.csv:4: a row of 1 cell under a header of 2"):
         list(read_rows(tmp_path / "rows.csv"))
 
 

@@ -257,7 +257,23 @@ BROKEN = {
     "model,b\nx,1\ny,2\nz,3\n": (EvidenceError, "0 of 6 models in common; of benches alone: x, y, z"),
     "model,b\na,\nb,-\nc,n/a\n": (EvidenceError, "no column of numbers"),
     "": (FileError, "the file is empty"),
+    'model,b\na,"1,234"\nb,2\nc,3\n': (RecordError, r"t\.csv:2: b is '1,234'\n.*and nothing between thousands"),
+    "model,b\na,1\nb,2\nc,3\nTotal,6\n": (RecordError, r"t\.csv:5: 'Total' sums up the other rows"),
+    "rank,model\n1,a\n2,b\n3,c\n": (EvidenceError, "no column of numbers"),
 }
+
+
+def test_ranks_of_rows_are_no_bench_unless_they_are_asked_for(tmp_path):
+    (tmp_path / "t.csv").write_text("Rank, bench ,model\n1,**3**,a\n2,2,b\n3,1,c\n4,n/a,d\n", "utf-8")
+    gold = write_table(tmp_path / "gold.csv", {"gold": [3, 2, 1, 0]}, list("abcd"))
+    run = correlate([tmp_path / "t.csv"], outcomes=[gold], out=tmp_path / "out").summary
+    assert run.benches == ("bench",)
+    assert run.text_columns == (f"{tmp_path / 't.csv'}: Rank",)
+    # 3, 2, 1 beside 3, 2, 1.
+    assert run.correlations[0].pearson.value == pytest.approx(1.0)
+    wanted = Config(columns=("Rank",))
+    ranks = correlate([tmp_path / "t.csv"], outcomes=[gold], out=tmp_path / "ranks", config=wanted).summary
+    assert ranks.benches == ("Rank",)
 
 
 @each("text", BROKEN)

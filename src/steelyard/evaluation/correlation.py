@@ -115,7 +115,7 @@ class CorrelateSummary(Record, frozen=True, kw_only=True):
 
     ``unmatched_benches`` and ``unmatched_outcomes``: the models of one side alone. ``empty``: cells without a value, as
     file:line column. ``constant``: benches and outcomes whose value is the same for all models. ``text_columns``:
-    columns of tables that are left out, as they have no number.
+    columns of tables that are left out, as they have no number, or the ranks of rows.
     """
 
     coefficient: CoefficientName

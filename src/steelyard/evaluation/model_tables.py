@@ -1,7 +1,8 @@
-"""Tables of models: CSV files with a row a model, and runs of several models, `leaderboard` and `languages`.
+r"""Tables of models: CSV files with a row a model, and runs of several models, `leaderboard` and `languages`.
 
 A file has a column ``model`` (or 模型; else ``name`` or ``scorer``, as the tables of `leaderboard` and `report`) with
-names, and columns of numbers. A column without any number is left out and named; a column ``family`` has the families.
+names, and columns of numbers. A column without any number, and one of the rows' own numbers or ranks, is left out and
+named; a column ``family`` has the families. Marks of emphasis (``**71.3**``, ``\textbf{71.3}``) are not read.
 A cell that is empty, or a dash, is a missing value. What follows a number in brackets or after ± is its interval and
 not read; nor are columns of bounds, such as ``accuracy.low`` beside ``accuracy``, unless they are named.
 """
@@ -12,21 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
+from steelyard.core.errors import EvidenceError, Place, RecordError
 from steelyard.core.names import name_key
 from steelyard.core.protocols import Row
 from steelyard.core.types import Run
 from steelyard.evaluation.bench_table import BenchTable
 from steelyard.evaluation.language_table import LanguageTable
 from steelyard.evaluation.leaderboard import LeaderboardSummary
-from steelyard.io.rows import read_rows
+from steelyard.evaluation.printed_tables import ABSENT, check_is_model, plain_cell, rows_of_table
 from steelyard.io.run_folder import RUN_FILE, read_run
 
 MODEL_COLUMNS = ("model", "模型")
 NAME_COLUMNS = ("name", "scorer", "评分器")
 """Names of the column of models in a table without one of `MODEL_COLUMNS`."""
 FAMILY_COLUMNS = ("family", "backbone", "家族", "基座")
-_ABSENT = frozenset({"", "-", "\N{EN DASH}", "\N{EM DASH}", "na", "n/a", "nan", "none", "null"})
+_RANK_COLUMNS = ("", "#", "rank", "no", "no.", "index", "place", "rang", "unnamed: 0", "排名", "名次", "序号", "编号")
+"""Names of columns that number the rows; they have no values of a bench unless they are asked for by name."""
 _PERCENT = 100.0
 _BOUNDS = (".low", ".high")
 _CELL = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)( ?%)?(?:\s*(?:±.*|\[.*\]|\(.*\)))?")
@@ -38,7 +40,8 @@ _FEW_SHARES = 5.0
 class ModelTable(NamedTuple):
     """A table of models: its path, the name by key, the family by key, and for each column the value by key.
 
-    ``present`` names all columns, ``empty`` has the missing cells, ``text_columns`` the columns without a number.
+    ``present`` names all columns, ``empty`` has the missing cells, ``text_columns`` the columns without a
+    number, or with the ranks of rows.
     """
 
     path: Path
@@ -127,9 +130,7 @@ _RUN_TABLES: Mapping[str, tuple[Any, Callable[[Any], Numbers]]] = {
 
 
 def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> ModelTable:
-    rows = list(read_rows(path))
-    if not rows:
-        raise FileError("the table has no rows", where=str(path), allowed="a row for each model")
+    rows = rows_of_table(path, ())
     model = model_column(rows[0])
     present = list(dict.fromkeys(str(name) for row in rows for name in row.value))
     folded = [name_key(name) for name in present]
@@ -144,8 +145,9 @@ def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> M
     for row in rows:
         name = text_of(row, model)
         key = name_key(name)
-        if not key or key in names:
-            problem = f"{name!r} is there twice, first in {lines[key]}" if key else "a row without the name of a model"
+        check_is_model(name, row.place)
+        if key in names:
+            problem = f"{name!r} is there twice, first in {lines[key]}"
             raise RecordError(problem, where=row.place, allowed="one row a model")
         names[key], lines[key] = name, row.place
     values: dict[str, dict[str, float]] = {}
@@ -155,7 +157,10 @@ def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> M
     bounds = {name for name in wanted if name.endswith(_BOUNDS) and name.rpartition(".")[0] in wanted}
     for column in [name for name in wanted if (name in columns if columns else name not in bounds)]:
         texts = [text_of(row, column) for row in rows]
-        if not columns and all(_number(text) is None and _DECIMAL_COMMA.fullmatch(text) is None for text in texts):
+        is_rank = name_key(column) in _RANK_COLUMNS
+        if not columns and (
+            is_rank or all(_number(text) is None and _DECIMAL_COMMA.fullmatch(text) is None for text in texts)
+        ):
             text_columns.append(column)
             continue
         values[column], absent = _read_column(rows, column, list(names))
@@ -175,13 +180,17 @@ def _read_column(rows: Sequence[Row], column: str, keys: Sequence[str]) -> tuple
     signed: dict[str, bool] = {}
     for key, row in zip(keys, rows, strict=True):
         text = text_of(row, column)
-        if text.casefold() in _ABSENT:
+        if text.casefold() in ABSENT:
             empty.append(f"{row.place} {column}")
             continue
         number = _number(text)
         if number is None:
             has_comma = _DECIMAL_COMMA.fullmatch(text) is not None
-            allowed = "a decimal point" if has_comma else "a number, or an empty cell for a missing value"
+            allowed = (
+                "a decimal point, and nothing between thousands"
+                if has_comma
+                else "a number, or an empty cell for a missing value"
+            )
             raise RecordError(f"{column} is {text[:40]!r}", where=row.place, allowed=allowed)
         numbers[key], signed[key] = number
     places = dict(zip(keys, (row.place for row in rows), strict=True))
@@ -233,9 +242,8 @@ def only_column(row: Row, names: Sequence[str], kind: str) -> str:
 
 
 def text_of(row: Row, column: str) -> str:
-    """Return a cell without spaces around it and with the sign of a keyboard for minus; empty for none."""
-    value = row.value.get(column)
-    return "" if value is None else str(value).strip().replace("\N{MINUS SIGN}", "-")
+    """Return a cell without spaces and marks of emphasis around it; empty for none."""
+    return plain_cell(row.value.get(column))
 
 
 def _number(text: str) -> tuple[float, bool] | None:

@@ -23,6 +23,7 @@ from steelyard.evaluation.printed_tables import (
     PrintedTable,
     Slip,
     column_of,
+    plain_cell,
     printed_table,
     rows_of_table,
 )
@@ -50,7 +51,8 @@ def read_published_benches(path: Path) -> BenchTable:
     table = printed_table(rows, header)
     for row in table.rows:
         if not row.numbers:
-            raise EvidenceError(f"{row.name!r} has no number", where=str(path), do="leave the row out")
+            place = next(each.place for each in rows if plain_cell(each.value.get(rows_are)) == row.name)
+            raise EvidenceError(f"{row.name!r} has no number", where=place, do="leave the row out")
     printed = [
         BenchRow(
             name=row.name,

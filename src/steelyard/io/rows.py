@@ -21,6 +21,7 @@ import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError, listed, repeated
 from steelyard.core.protocols import Row
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
 from steelyard.io.atomic import atomic_write
 from steelyard.io.compression import data_suffix
@@ -195,18 +196,31 @@ def _delimited_rows(path: Path, form: TextForm, warnings: Counter[str]) -> Itera
         raise FileError("the table has no header", where=place, allowed="a first line of names")
     names = names[:-1] if names[-1].startswith("#") else names
     if len(set(names)) < len(names):
-        raise FileError(f"the header has {repeated(names)!r} twice", where=place, allowed="names that are unique")
+        problem = f"the header has {repeated(names)!r} twice"
+        # Merged cells of a spreadsheet are one name and empty ones.
+        do = None if repeated(names) else "give each column a name in one line, without merged cells"
+        raise FileError(problem, where=place, allowed="names that are unique", do=do)
     has_rows = False
     for where, values in cells:
         has_rows = True
         if len(values) != len(names):
-            problem = f"a row of {len(values)} cells under a header of {len(names)}"
-            raise RecordError(problem, where=where, allowed=f"{len(names)} cells: {listed(names)}")
+            raise _wrong_length(values, names, where)
         if any("\0" in value for value in values):
             raise RecordError("a cell has a NUL character", where=where, do="write the table again as plain UTF-8")
         yield Row(where, dict(zip(names, map(_cell, values), strict=True)))
     if not has_rows:
         raise FileError("the table has a header and no rows", where=place)
+
+
+def _wrong_length(values: Sequence[str], names: Sequence[str], where: Place) -> RecordError:
+    """Return the error of a row with more or fewer cells than the header; titles and notes have one cell."""
+    do = None
+    if len(names) == 1:
+        do = "begin with the line of names, if that is a title above it"
+    elif len(names) > 2 and sum(map(bool, values)) == 1:
+        do = "leave out this line, if it is a note"
+    problem = f"a row of {number_of(len(values), 'cell')} under a header of {len(names)}"
+    return RecordError(problem, where=where, allowed=f"{number_of(len(names), 'cell')}: {listed(names)}", do=do)
 
 
 def _used_cells(rows: Iterable[tuple[Place, Sequence[str]]]) -> Iterator[tuple[Place, Sequence[str]]]:
