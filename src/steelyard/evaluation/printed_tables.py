@@ -27,11 +27,14 @@ _SYNONYMS = {"discriminative": "classifier"}
 _ROUNDING = 1e-9
 _PERCENT = "%\N{FULLWIDTH PERCENT SIGN}"
 _COMMA = re.compile(r"[-+]?\d+,\d+")
-ABSENT = frozenset(("", "-", "--", "---", "\N{EN DASH}", "\N{EM DASH}", "/"))
-ABSENT |= {"n/a", "#n/a", "n.a.", "na", "nan", "none", "null"}
+ABSENT = frozenset(
+    ("", "-", "--", "---", "\N{EN DASH}", "\N{EM DASH}", "/", "n/a", "#n/a", "n.a.", "na", "nan", "none", "null")
+)
 """Entries of tables in place of an absent number, in lower case."""
-_SUMMARY_ROWS = frozenset(("average", "avg", "avg.", "mean", "median", "total", "totals", "sum", "summe"))
-_SUMMARY_ROWS |= {"mittelwert", "durchschnitt", "moyenne", "promedio", "平均", "平均值", "合计", "总计", "总和", "合計"}
+_SUMMARY_ROWS = frozenset((
+    "average", "avg", "avg.", "mean", "median", "total", "totals", "sum", "summe", "mittelwert", "durchschnitt",
+    "moyenne", "promedio", "平均", "平均值", "合计", "总计", "总和", "合計",
+))  # fmt: skip
 """Names of rows that sum up the others, in lower case."""
 _MARKS = (
     ("**", "**"), ("__", "__"), ("$", "$"), ("<b>", "</b>"), ("\\textbf{", "}"), ("\\textit{", "}"), ("\\emph{", "}"),
