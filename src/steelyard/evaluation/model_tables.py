@@ -28,7 +28,7 @@ NAME_COLUMNS = ("name", "scorer", "评分器")
 """Names of the column of models in a table without one of `MODEL_COLUMNS`."""
 FAMILY_COLUMNS = ("family", "backbone", "家族", "基座")
 _RANK_COLUMNS = ("", "#", "rank", "no", "no.", "index", "place", "rang", "unnamed: 0", "排名", "名次", "序号", "编号")
-"""Names of columns that number the rows; they have no values of a bench unless they are asked for by name."""
+"""Names of columns that number the rows; values of a bench only where a user names them."""
 _PERCENT = 100.0
 _BOUNDS = (".low", ".high")
 _CELL = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)( ?%)?(?:\s*(?:±.*|\[.*\]|\(.*\)))?")
