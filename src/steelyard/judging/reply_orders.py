@@ -61,7 +61,7 @@ def label_of_name(text: str) -> str | None:
     match = _name_pattern().fullmatch(text.strip(" .。,;()[]\"'«»“”"))
     if match is None:
         return None
-    return (match[1] or LABELS[int(match[2]) - 1]).upper()
+    return (match[1] or match[3] or LABELS[int(match[2]) - 1]).upper()
 
 
 def _leader(scores: Mapping[str, str]) -> str:
@@ -134,4 +134,5 @@ def _all_once(tiers: Sequence[Sequence[str | None]], labels: Sequence[str]) -> T
 
 @cache
 def _name_pattern() -> re.Pattern[str]:
-    return re.compile(rf"(?:{answer_nouns()}\s?)?([A-E])|{answer_nouns()}\s?([1-5])", re.IGNORECASE)
+    noun = answer_nouns()
+    return re.compile(rf"(?:{noun}\s?)?([A-E])|{noun}\s?([1-5])|([A-E])\s{noun}", re.IGNORECASE)

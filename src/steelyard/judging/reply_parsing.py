@@ -62,6 +62,7 @@ _RANKING = re.compile(r"\[\[\s*([^\[\]\s](?:[^\[\]\n]*[^\[\]\s])?)\s*\]\]")
 _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
 _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
 """Placeholder of a JSON object while its text is read: its value between private-use characters."""
+_ONE_OBJECT = re.compile(r"(?:```\w*\s*)?\{[^{}]*\}\s*(?:```)?")
 _GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])|-{1,3}>|>>+|[→⇒]")
 _TIERS = re.compile("[>=]")
 _NAMES_ANSWER = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z'’])")
@@ -300,7 +301,8 @@ def _read_letter(text: str, labels: Sequence[str], origin: VerdictOrigin, *, tie
 
     The title of a part of the reply, such as "### Answer B" above its assessment, does not count, nor do block quotes
     and code beside other text. Where a response holds such a line, only the last one counts. Without any such line,
-    scores of all answers at the end are the verdict (`leader_by_scores`).
+    a reply of one JSON object is read as such, and scores of all answers at the end are the verdict
+    (`leader_by_scores`).
     """
     unquoted = without_quoted_blocks(text)
     lines = [(line, plain) for line in unquoted.splitlines() if (plain := plain_line(line))]
@@ -314,6 +316,8 @@ def _read_letter(text: str, labels: Sequence[str], origin: VerdictOrigin, *, tie
     if origin.is_contested:
         verdicts = [] if is_refusal(text.strip()) else [each for each in verdicts if each[0] == last]
     ends = [(place, label) for place, label in verdicts if place in (0, last)]
+    if not ends and not origin.is_contested and _ONE_OBJECT.fullmatch(text.strip()):
+        return _read_json(text, "verdict", labels, origin, tie=tie)
     if not ends:
         answers = [label for label in labels if label != tie]
         leader = None if verdicts or origin.is_contested else leader_by_scores([plain for _, plain in lines], answers)

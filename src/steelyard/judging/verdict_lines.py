@@ -14,6 +14,7 @@ from steelyard.judging.reply_words import (
     VERDICT,
     announces,
     last_sentence,
+    negates,
     negates_verdict,
     reports_verdict,
     without_quotations,
@@ -35,6 +36,8 @@ _LEAD = re.compile(r"[:,、،]\s*|\s[=\u2013\u2014-]{1,2}\s")
 _STOP = r"\s*[.。!！।]?"
 # Thai has no sign for the end of a sentence, but a space.
 _SENTENCE_END = re.compile(r"[.!?。！？।](?:\s+|(?<=[。！？।]))|(?<=[\u0e00-\u0e7f])\s+(?=[\u0e00-\u0e7f])")
+_AFTER_REASON = re.compile(rf"{_SENTENCE_END.pattern}|[;؛]\s?")
+"""The end of a sentence of reasons. What stands before a semicolon may be a question, in Greek, but not a reason."""
 _END = re.compile("[.!?。！？।؟]")
 _SIGNS = " ,.;:!(-\u2013\u2014、。،؛।"
 
@@ -63,13 +66,21 @@ def is_title(line: str) -> bool:
 
 
 def is_tie(line: str) -> bool:
-    """Return whether a line, or what follows the words that announce it, only says that the answers are equal."""
+    """Return whether a line only says that the answers are equal, behind words that announce it or a reason.
+
+    The reason is any text before the last sentence that names no answer and reports nothing.
+    """
     words = " ".join(line.split())
-    if len(words) > _LONGEST_LINE:
-        return False
-    lead = _LEAD.search(words)
-    texts = (words, words[lead.end() :] if lead is not None and announces(words[: lead.start()]) else "")
-    return any(_ties().fullmatch(fold(text).strip(_SIGNS + "()[]\"'。.!")) for text in texts)
+    end = max((match.end() for match in _AFTER_REASON.finditer(words) if match.end() < len(words)), default=0)
+    texts = [words] if len(words) <= _LONGEST_LINE else []
+    if end and _ANY_LETTER.search(head := with_letters(words[:end], is_noun_needed=False)) is None:
+        texts += [] if negates(head) or reports_verdict(f"{last_sentence(head[:-1])}, {VERDICT}") else [words[end:]]
+    for text in texts:
+        lead = _LEAD.search(text)
+        rest = text[lead.end() :] if lead is not None and announces(text[: lead.start()]) else ""
+        if any(_ties().fullmatch(fold(each).strip(_SIGNS + "()[]\"'。.!")) for each in (text, rest)):
+            return True
+    return False
 
 
 def rating_of_line(line: str) -> str | None:
@@ -121,7 +132,7 @@ def _before_reasons(text: str, read: Callable[[str], str | None], is_bare: Calla
 
 def _after_reasons(text: str, read: Callable[[str], str | None], is_bare: Callable[[str], bool]) -> str | None:
     """Return what a text says after the reasons for it; as `_before_reasons` does."""
-    sentences = {match.end() for match in _SENTENCE_END.finditer(text)}
+    sentences = {match.end() for match in _AFTER_REASON.finditer(text)}
     breaks, because = [*matching("breaks").finditer(text)], {*map(re.Match.end, matching("because").finditer(text))}
     clauses = {match.end() for match in (*breaks, *matching("ends").finditer(text))} - because
     clauses |= {match.start() for match in breaks if match.end() in clauses}
