@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from itertools import groupby, takewhile
+from operator import itemgetter
 
 import msgspec
 
@@ -73,13 +75,31 @@ def language_words() -> dict[str, LanguageWords]:
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Return a pattern of any of the words, the longest first; * stands for letters, a gap for up to six words."""
+    """Return a pattern of any of the words, the longest first; * stands for letters, a gap for up to six words.
+
+    Plain words become a tree of their beginnings, in which a search tries one branch a letter instead of every word.
+    """
     gap, ending = r"(?:\s+[^\s,;:.!?،؛]+){0,6}?\s+", rf"[{SIGNS}]*"
-    patterns = (
-        re.escape(word).replace(rf"\ {_GAP}\ ", gap).replace(r"\*", ending).replace(r"\ ", r"\s+")
-        for word in sorted(words, key=len, reverse=True)
-    )
+    distinct = set(words)
+    open_ended = sorted((word for word in distinct if "*" in word or _GAP in word), key=len, reverse=True)
+    plain = sorted(distinct.difference(open_ended))
+    patterns = [_tree(plain)] if plain else []
+    for word in open_ended:
+        spaced = re.escape(word).replace(rf"\ {_GAP}\ ", gap)
+        patterns.append(spaced.replace(r"\*", ending).replace(r"\ ", r"\s+"))
     return f"(?:{'|'.join(patterns)})"
+
+
+def _tree(words: list[str]) -> str:
+    """Return a pattern of any of the sorted words, the longest first, with each common beginning written once."""
+    # Of sorted words the first and the last have in common what all have.
+    alike = takewhile(lambda letters: letters[0] == letters[1], zip(words[0], words[-1], strict=False))
+    common = "".join(first for first, _ in alike)
+    branches = [
+        _tree([*ends]) for _, ends in groupby((word[len(common) :] for word in words if word != common), itemgetter(0))
+    ]
+    start = re.escape(common).replace(r"\ ", r"\s+")
+    return f"{start}(?:{'|'.join(branches)}){'?' if common in words else ''}" if branches else start
 
 
 def whole_words(words: Iterable[str]) -> str:

@@ -65,12 +65,14 @@ _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
 _ONE_OBJECT = re.compile(r"(?:```\w*\s*)?\{[^{}]*\}\s*(?:```)?")
 _GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])|-{1,3}>|>>+|[→⇒]")
 _TIERS = re.compile("[>=]")
-_NAMES_ANSWER = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z'’])")
+_NAMES_ANSWER = re.compile(r"(?<![A-Za-z])[A-E](?![A-Za-z'’])")
 _WHOLE = re.compile(r"(?<=\d)[.,]0{1,2}(?!\d)")
 """The decimals of a whole number."""
 _AROUND_LABEL = " \"'“”‘’«»「」『』()[].。*_`"
 _AFTER_MARK = " \"'“”«»)*_`"
 _LONGEST_DETAIL = 80
+_LONGEST_SIDE = 2000
+"""The most characters of a sentence on each side of a mark in which a negation or a report is looked for."""
 _LONGEST_FORGED = 80
 """The longest line of a response in which a verdict in words is looked for."""
 # The Greek question mark is a semicolon.
@@ -275,6 +277,10 @@ def _spoilt(lines: Sequence[str], mark: re.Pattern[str], agreed: ParsedReply) ->
             if _QUESTION.search(sentence.rstrip(_AFTER_MARK)):
                 return ParsedReply(None, "the verdict is a question")
             whole = mark.sub(VERDICT, f"{lead if not number else ''} {sentence}")
+            # Words far before the first mark and behind the last one say nothing about it.
+            whole = whole[max(0, whole.find(VERDICT) - _LONGEST_SIDE) : whole.rfind(VERDICT) + _LONGEST_SIDE]
+            if len(whole) > 3 * _LONGEST_SIDE:
+                return ParsedReply(None, "the verdict stands inside the text")
             lettered = with_letters(whole)
             if negates_verdict(lettered, label):
                 return ParsedReply(None, "the verdict is negated")

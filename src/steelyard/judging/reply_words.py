@@ -50,7 +50,7 @@ class _PlainForms(dict[int, str]):
 _PLAIN_FORMS = _PlainForms(
     str.maketrans({"【": "[", "】": "]", "〖": "[", "〗": "]", "〔": "[", "〕": "]", "≻": ">", "≽": ">", "⁄": "/"})
     # The characters that stand for a verdict while a reply is read.
-    | dict.fromkeys(range(0xE000, 0xE004), " ")
+    | dict.fromkeys(range(0xE000, 0xE006), " ")
     # Signs that nobody sees: soft hyphens, breaks without a width, and the directions of text.
     | dict.fromkeys(map(ord, "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff"), "")
     | dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "")

@@ -23,6 +23,13 @@ from steelyard.judging.verdict_words import answer_nouns, matching, score_lead, 
 
 _LONGEST_LINE = 200
 """A line that is nothing but a verdict is short; a limit keeps nested repetitions of its pattern cheap."""
+_LONGEST_WHOLE = 1000
+"""The longest line that is read at once: reading costs up to 0.1 ms a character. A longer one is read if an end says
+something, and a very long one at its ends only: its end counts, where the beginning says nothing else."""
+_LONGEST_READ = 4000
+_END_OF_LINE = 480
+_CUT = "\ue005"
+"""The sign for what is left out before the end of a line (private use)."""
 _MOST_LEADS = 2
 _WHOLE = re.compile(r"(?<=\d)[.,]0{1,2}(?!\d)")
 """The decimals of a whole number: "8,0" is 8."""
@@ -44,7 +51,12 @@ _SIGNS = " ,.;:!(-\u2013\u2014、。،؛।"
 
 def label_of_line(line: str) -> str | None:
     """Return the label that a line names as the verdict, in any of several languages; null for any other line."""
-    words = with_letters(" ".join(line.split()))
+    words = " ".join(line.split())
+    if len(words) > _LONGEST_WHOLE:
+        start, end = _values_at_ends(words, label_of_line)
+        if len(words) > _LONGEST_READ or (start is None and end is None):
+            return end if start in (None, end) else None
+    words = with_letters(words)
     plain = " ".join(matching("degrees").sub(" ", words).split())
     texts = [words, plain, with_letters(plain, is_noun_needed=False)]
     # Two hedges may weigh two answers against each other: "perhaps A, perhaps B".
@@ -73,7 +85,10 @@ def is_tie(line: str) -> bool:
     words = " ".join(line.split())
     end = max((match.end() for match in _AFTER_REASON.finditer(words) if match.end() < len(words)), default=0)
     texts = [words] if len(words) <= _LONGEST_LINE else []
-    if end and _ANY_LETTER.search(head := with_letters(words[:end], is_noun_needed=False)) is None:
+    if (
+        0 < end <= _LONGEST_WHOLE
+        and _ANY_LETTER.search(head := with_letters(words[:end], is_noun_needed=False)) is None
+    ):
         texts += [] if negates(head) or reports_verdict(f"{last_sentence(head[:-1])}, {VERDICT}") else [words[end:]]
     for text in texts:
         lead = _LEAD.search(text)
@@ -85,14 +100,28 @@ def is_tie(line: str) -> bool:
 
 def rating_of_line(line: str) -> str | None:
     """Return the number of a line that is nothing but a rating and its reasons; null for any other line."""
-    return _value(_WHOLE.sub("", " ".join(line.split())), _rating, str.isdecimal)
+    words = _WHOLE.sub("", " ".join(line.split()))
+    if len(words) > _LONGEST_WHOLE:
+        start, end = _values_at_ends(words, rating_of_line)
+        if len(words) > _LONGEST_READ or (start is None and end is None):
+            return end if start in (None, end) else None
+    return _value(words, _rating, str.isdecimal)
 
 
 def with_letters(text: str, *, is_noun_needed: bool = True) -> str:
     """Return the text with the letter of an answer for its place: "the second answer" is "answer B"."""
+    if _place_word().search(text.replace("İ", "i").casefold()) is None:
+        return text
     nouned, alone = _places()
     text = nouned.sub(lambda match: f"{match[match.lastindex or 0]} {'AABB'[(match.lastindex or 0) % 4 - 1]}", text)
     return text if is_noun_needed else alone.sub(lambda match: "AB"[(match.lastindex or 0) - 1], text)
+
+
+def _values_at_ends(text: str, read: Callable[[str], str | None]) -> tuple[str | None, str | None]:
+    """Return what the beginning and the end of a long text say, each alone."""
+    plain = without_quotations(_QUOTED_LETTER.sub(r"\1", text))
+    # Behind the sign only what stands after a reason is read: the end has no beginning.
+    return read(plain[:_END_OF_LINE]), read(f"{_CUT} {plain[-_END_OF_LINE:]}")
 
 
 def _value(text: str, read: Callable[[str], str | None], is_bare: Callable[[str], bool]) -> str | None:
@@ -180,7 +209,8 @@ def _is_taken_back(rest: str, value: str, read: Callable[[str], str | None], *, 
 def _label(words: str, *, leads: int = _MOST_LEADS) -> str | None:
     if len(words) > _LONGEST_LINE or _ANY_LETTER.search(words) is None:
         return None
-    for pattern in _verdicts():
+    patterns, any_verdict = _verdicts()
+    for pattern in patterns if any_verdict.fullmatch(words) else ():
         match = pattern.fullmatch(words)
         if match is not None:
             names = match.groupdict()
@@ -210,8 +240,8 @@ def _rating(words: str) -> str | None:
 
 
 @cache
-def _verdicts() -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of verdicts: an answer alone, then the sentences of each language."""
+def _verdicts() -> tuple[tuple[re.Pattern[str], ...], re.Pattern[str]]:
+    """Return the patterns of verdicts, an answer alone, then the sentences of each language; and one of all of them."""
     label, other = (rf"(?:{answer_nouns()}\s?)?{_NAME.format(name)}" for name in ("label", "other"))
     patterns = [label, rf"{label}\s*>\s*{other}"]
     for words in language_words().values():
@@ -220,7 +250,11 @@ def _verdicts() -> tuple[re.Pattern[str], ...]:
             number = count()
             text = template.replace("{answer}", answer).replace("{x}", _NAME.format("label"))
             patterns.append(re.sub(r"\{y\}", lambda match, number=number: _NAME.format(f"other{next(number)}"), text))
-    return tuple(re.compile(pattern + _STOP, re.IGNORECASE) for pattern in patterns)
+    whole = re.sub(r"\(\?P<\w+>", "(?:", "|".join(patterns))
+    return (
+        tuple(re.compile(pattern + _STOP, re.IGNORECASE) for pattern in patterns),
+        re.compile(f"(?:{whole}){_STOP}", re.IGNORECASE),
+    )
 
 
 @cache
@@ -243,6 +277,15 @@ def _ties() -> re.Pattern[str]:
 @cache
 def _title() -> re.Pattern[str]:
     return re.compile(rf"{answer_nouns()}\s*[A-Z]\s*[:.]?", re.IGNORECASE)
+
+
+@cache
+def _place_word() -> re.Pattern[str]:
+    """Return the pattern of a word or number for a place, in small letters: without one, a text names no place."""
+    whole, inside = set[str](), set[str]()
+    for words in language_words().values():
+        (inside if words.inside else whole).update(place.casefold() for place in (*words.first, *words.second))
+    return re.compile(f"{whole_words(whole)}|{any_of(inside)}|[12]")
 
 
 @cache
