@@ -9,6 +9,7 @@ from functools import cache
 
 from steelyard.judging.answer_letters import LABELS
 from steelyard.judging.reply_words import VERDICT, announces, negates, reports_verdict
+from steelyard.judging.verdict_lines import with_letters
 from steelyard.judging.verdict_words import answer_nouns, score_lead, score_points
 
 Tiers = tuple[tuple[str, ...], ...]
@@ -18,6 +19,9 @@ _LONGEST_LINE = 200
 _ARROWS = re.compile(r"-{1,3}>|={1,3}>|[→⇒⟶➔➜]|>>+")
 _STEPS = re.compile(r"\s*([>=])\s*")
 _PLACE = re.compile(r"(?:#|№|第)?\s?(\d)(?:[ ]?(?:[^\W\d_]{1,3}|[º°ª]))?\s?[.):\u2013\u2014-]*\s*(?=[^\s\d.,])")
+_PART_END = re.compile(r"[.;,。।،؛](?:\s+|$)|[。।]")
+_PLACE_NAMES = tuple(re.compile(rf"(?<![A-Za-z\d]){name}(?![A-Za-z\d])") for name in ("(?:A|1)", "(?:B|2)"))
+"""The first and the second place where `with_letters` has replaced their words."""
 _BETWEEN = " \t,;|/&:.!。،؛、()[]-\u2013\u2014"
 
 
@@ -48,7 +52,7 @@ def tiers_in_words(lines: Sequence[str], labels: Sequence[str]) -> Tiers | None:
 
     Null too where other lines rank in another order.
     """
-    chains = [_chain(line, labels) for line in lines]
+    chains = [_chain(line, labels) or _placed(line, labels) for line in lines]
     size = len(labels)
     lists = [_numbered(part, labels) for part in (lines[:size], lines[-size:]) if len(part) == size]
     orders = {order for order in (*chains, *lists) if order is not None}
@@ -112,6 +116,21 @@ def _chain(line: str, labels: Sequence[str]) -> Tiers | None:
         else:
             tiers[-1].append(label_of_name(part))
     return _all_once(tiers, labels)
+
+
+def _placed(line: str, labels: Sequence[str]) -> Tiers | None:
+    """Return the ranking of a line such as "First place: C. Second place: A. Third place: B."; null for any other."""
+    parts = (
+        [part.partition(":") for part in _PART_END.split(line) if part.strip()] if len(line) <= _LONGEST_LINE else []
+    )
+    leads = [with_letters(lead, is_noun_needed=False) for lead, _, _ in parts]
+    names = [label_of_name(name) for _, _, name in parts]
+    # "Answer 1: C" says how an answer is called.
+    if len(parts) < 2 or any(negates(lead) or re.search(answer_nouns(), lead.casefold()) for lead in leads):
+        return None
+    # Words for the third place and the next ones stand in no table: what follows the second place is in order.
+    is_placed = all(_PLACE_NAMES[place].search(lead) for place, lead in enumerate(leads[:2]))
+    return _all_once([[name] for name in names], labels) if is_placed else None
 
 
 def _numbered(lines: Sequence[str], labels: Sequence[str]) -> Tiers | None:

@@ -1,4 +1,4 @@
-"""The four tasks of a judge: compare two answers, choose the best, rank up to four, or rate each alone.
+"""The four tasks of a judge: compare two answers, choose the best, rank up to five, or rate each alone.
 
 A judge is a value: the answers shown in each question, the labels offered, and a function from replies to verdicts.
 """
@@ -37,7 +37,7 @@ Orders = Literal["both", "one"]
 Arrangement = tuple[tuple[Any, ...], ...]
 """The responses, or their ids, in the order shown, for each question."""
 
-LABELS = ("A", "B", "C", "D")
+LABELS = ("A", "B", "C", "D", "E")
 _RATING_FORMS = ("brackets", "letter", "json")
 # A heading of the material, which names an answer as a verdict does: "===== Output (a) 7005b1ed =====".
 _HEADING = re.compile(r"^[ \t]*=====.*$", re.MULTILINE)
@@ -309,7 +309,7 @@ def _ranking(config: RankingConfig) -> TaskJudge:
     orders_shown = config.orders or style_named(config.style).orders
     settings = {"judge": "ranking", "orders": orders_shown}
     arrange = in_orders(orders_shown)
-    return TaskJudge("ranking", 2, 4, wording, arrange, lambda number: LABELS[:number], answer, settings)
+    return TaskJudge("ranking", 2, len(LABELS), wording, arrange, lambda number: LABELS[:number], answer, settings)
 
 
 def _tiers(shown: tuple[str, ...], reply: Reply, origin: VerdictOrigin) -> dict[str, int] | ParsedChoice:
@@ -369,7 +369,7 @@ KINDS = {
     "ranking": Plugin(
         RankingConfig,
         _ranking,
-        "A ranking of two to four answers, the task of CHEEMS's annotators: a verdict on every pair.",
+        "A ranking of two to five answers, the task of CHEEMS's annotators: a verdict on every pair.",
     ),
     "rating": Plugin(
         JudgeConfig,
