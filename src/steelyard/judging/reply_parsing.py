@@ -65,7 +65,8 @@ _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
 _ONE_OBJECT = re.compile(r"(?:```\w*\s*)?\{[^{}]*\}\s*(?:```)?")
 _GREATER = re.compile(r"&gt;|\\(?:succ|gt)(?![a-zA-Z])|-{1,3}>|>>+|[→⇒]")
 _TIERS = re.compile("[>=]")
-_NAMES_ANSWER = re.compile(r"(?<![A-Za-z])[A-E](?![A-Za-z'’])")
+# E is a word in Romanian, Italian and Portuguese.
+_NAMES_ANSWER = re.compile(r"(?<![A-Za-z])[A-D](?![A-Za-z'’])")
 _WHOLE = re.compile(r"(?<=\d)[.,]0{1,2}(?!\d)")
 """The decimals of a whole number."""
 _AROUND_LABEL = " \"'“”‘’«»「」『』()[].。*_`"
