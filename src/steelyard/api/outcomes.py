@@ -17,6 +17,8 @@ from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.progress import log
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import path_inside
+from steelyard.report.page import page_strings
+from steelyard.report.run_records import rule_word
 from steelyard.report.text_tables import latex_table, markdown_table
 from steelyard.views.text import result_sentences, result_tables
 
@@ -143,7 +145,10 @@ class Outcome(Generic[SummaryT]):
     def __repr__(self) -> str:
         counts = self.counts
         used = f"{counts.num_used:,} of {counts.num_in:,} used"
-        dropped = "".join(f", {number:,} {rule}" for rule, number in counts.dropped.items())
+        dropped = "".join(
+            f", dropped: {page_strings().translate(rule_word(rule), 'en')} {number:,}"
+            for rule, number in counts.dropped.items()
+        )
         return f"Outcome({self._run.stage}: {used}{dropped})"
 
     def _repr_html_(self) -> str:

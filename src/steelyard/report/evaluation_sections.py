@@ -42,6 +42,7 @@ from steelyard.evaluation.vega import CHANCE
 from steelyard.report.bench_texts import missing_words
 from steelyard.report.page import COMMA, Card, Section
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.prediction_powered import PPIEstimate
 
 _READS_THE_ORDER = "first"  # the baseline that takes the answer that the file lists first
 
@@ -90,35 +91,61 @@ def _group_panels(benches: Mapping[str, Sequence[Named]], group: str) -> list[Pa
 def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
     """Return the benchmark's headline if it has one, accuracy, exact match, and the lead over the best baseline.
 
-    Where every prompt has one pair, exact match is accuracy by definition, and has no card.
+    Where every prompt has one pair, exact match is accuracy by definition, and has no card. With few human and many
+    judge labels, the first card and the lead are from both kinds, and the others are named as from people alone.
     """
+    powered = summary.prediction_powered
     accuracy, exact = summary.accuracy, None if _is_accuracy(summary) else summary.exact_match
     values = (
         ("bench_overall", summary.overall, "prompt"),
         ("accuracy", accuracy, "pair"),
         ("exact_match", exact, "prompt"),
     )
+    by_people = "" if powered is None else f"{COMMA}{word('card_few_alone')}"
     cards = [
-        Card(word(title), percent(estimate.value), _interval_and_n(estimate, unit), "", name)
+        Card(f"{word(title)}{by_people}", percent(estimate.value), _interval_and_n(estimate, unit), "", name)
         for title, estimate, unit in values
         if estimate is not None
     ]
-    best = best_baseline(summary.model, summary.baselines)
-    if best is not None and summary.baselines[best].difference.value is not None:
-        difference = summary.baselines[best].difference
+    if powered is not None:
+        both = powered.ranked().estimate
+        title = f"{word('accuracy' if summary.overall is None else 'bench_overall')}{COMMA}{word('card_few_both')}"
+        cards.insert(0, Card(title, percent(both.value), with_level(both), "", name))
+    best, difference = _lead(summary)
+    if difference is not None:
         below = f"{word('points')}\n{word('interval_95')} {points_spread(difference)}"
-        cards.append(
-            Card(word("lead_over_best"), points(difference.value), below, tone_of(difference), baseline_word(best))
-        )
+        title = f"{lead_word(summary)}{'' if powered is None else COMMA + word('card_few_both')}"
+        cards.append(Card(title, points(difference.value), below, tone_of(difference), baseline_word(best)))
     return tuple(cards)
 
 
 def lead_line(summary: EvaluationSummary) -> str:
     """Return the lead over the best baseline in one line; empty without a baseline."""
-    best = best_baseline(summary.model, summary.baselines)
-    if best is None or (difference := summary.baselines[best].difference).value is None:
+    _, difference = _lead(summary)
+    if difference is None:
         return ""
-    return f"{word('lead_over_best')} {points(difference.value)} [{points_spread(difference)}]"
+    return f"{lead_word(summary)} {points(difference.value)} [{points_spread(difference)}]"
+
+
+def headline_estimate(summary: EvaluationSummary) -> Estimate:
+    """Return the value by which models are ranked: from both kinds of labels if there are two."""
+    powered = summary.prediction_powered
+    return summary.overall or summary.accuracy if powered is None else powered.ranked().estimate
+
+
+def _lead(summary: EvaluationSummary) -> tuple[str, Estimate | None]:
+    """Return the best baseline and the model's lead over it, from both kinds of labels if there are two."""
+    best = best_baseline(summary.model, summary.baselines)
+    if best is None:
+        return "", None
+    powered = summary.prediction_powered
+    difference = summary.baselines[best].difference if powered is None else powered.baselines[best].estimate
+    return best, difference if difference.value is not None else None
+
+
+def lead_word(summary: EvaluationSummary) -> str:
+    """Return the title of the lead over the best baseline; for a baseline, over the best of the others."""
+    return word("lead_over_best_other" if summary.model in summary.baselines else "lead_over_best")
 
 
 def _is_accuracy(summary: EvaluationSummary) -> bool:
@@ -153,10 +180,14 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     if summary.accuracy.value is None:
         return _without_headline(name, summary)
     gaps = {"model": name, **_gaps(summary.accuracy)}
+    powered = summary.prediction_powered
     sentences = []
     if summary.overall is not None:
         sentences.append(Sentence("say_overall", {"model": name, **_gaps(summary.overall)}))
-    if (num_categories := len(summary.by_category)) > 1:
+    num_categories = len(summary.by_category)
+    if powered is not None:
+        sentences.append(Sentence("say_accuracy_of_people", gaps | {"categories": count(num_categories)}))
+    elif num_categories > 1:
         sentences.append(Sentence("say_accuracy", gaps | {"categories": count(num_categories)}))
     else:
         sentences.append(Sentence("say_accuracy_of_all", gaps))
@@ -166,7 +197,9 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     best = best_baseline(summary.model, summary.baselines)
     if best is not None and summary.model in summary.baselines:
         sentences.append(Sentence("say_is_baseline", {"model": name, "baseline": baseline_word(summary.model)}))
-    if best is not None:
+    if best is not None and powered is not None:
+        sentences.append(_lead_sentence(best, powered.baselines[best]))
+    elif best is not None:
         sentences.append(_against(best, summary.baselines[best]))
     first = summary.baselines.get(_READS_THE_ORDER)
     if first is not None and first.accuracy.low is not None and first.accuracy.low > CHANCE:
@@ -248,6 +281,18 @@ def _against(name: str, baseline: Baseline) -> Sentence:
     if difference.low is None or difference.high is None:
         return Sentence("say_best_baseline", values)
     return Sentence({"good": "say_ahead", "bad": "say_behind", "": "say_undecided"}[tone_of(difference)], values)
+
+
+def _lead_sentence(name: str, lead: PPIEstimate) -> Sentence:
+    """Return the lead over a baseline from both kinds of labels, and from the human labels alone."""
+    values = {
+        "baseline": baseline_word(name),
+        "points": points(lead.estimate.value),
+        "interval": points_spread(lead.estimate),
+        "alone": points(lead.human_only.value),
+        "alone_interval": points_spread(lead.human_only),
+    }
+    return Sentence("say_few_lead", values)
 
 
 def _gaps(estimate: Estimate) -> dict[str, str]:

@@ -71,6 +71,7 @@ def _sentences(name: str, powered: PPISummary) -> Iterator[Sentence]:
         "what": word(f"bench_{next(iter(powered.headline))}") if powered.headline else word("accuracy"),
         "value": percent(ranked.estimate.value),
         "interval": spread(ranked.estimate),
+        "alone_value": percent(ranked.human_only.value),
         "alone": spread(ranked.human_only),
         "correlation": decimal(ranked.correlation, 2),
         "effective_labels": decimal(ranked.effective_labels, 2),

@@ -6,6 +6,7 @@ import msgspec
 
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.measures.accuracy import GroupResult, Named
+from steelyard.evaluation.prediction_powered import PPISummary
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Panel, Sentence, percent, with_level, word
 from steelyard.report.evaluation_sections import (
@@ -13,6 +14,7 @@ from steelyard.report.evaluation_sections import (
     best_baseline,
     evaluation_cards,
     evaluation_sentences,
+    headline_estimate,
     lead_line,
     measures_section,
 )
@@ -48,10 +50,12 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
         for run in runs
     ]
     few_labels = few_labels_section(summaries, evidence)
+    accuracy = accuracy_section(compared, evidence)
+    by_people = () if few_labels is None else (Sentence("say_labels_of_people_alone", {}),)
     return StageContents(
         sections=(
             *((few_labels,) if few_labels is not None else ()),
-            accuracy_section(compared, evidence),
+            accuracy._replace(sentences=by_people),
             measures_section(summaries, evidence),
             rewards_section(sources.items, evidence),
         ),
@@ -63,7 +67,7 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
                     *few_labels_sentences(model.name, summaries[model.name])[:1],
                     *_with_failures(evaluation_sentences(model.name, summaries[model.name]), model),
                 ),
-                (summaries[model.name].overall or summaries[model.name].accuracy).value,
+                headline_estimate(summaries[model.name]).value,
                 lead_line(summaries[model.name]),
             )
             for model in sources.failures.models
@@ -116,11 +120,16 @@ class _EvaluationHeadline(msgspec.Struct):
     model: str = ""
     bench: str = ""
     overall: Estimate | None = None
+    prediction_powered: PPISummary | None = None
 
 
 def _evaluated(run: _EvaluationHeadline) -> RunHeadline:
     estimate, title = (run.accuracy, "accuracy") if run.overall is None else (run.overall, "bench_overall")
     about = f"{word(title)}{COMMA}{with_level(estimate)}"
+    if run.prediction_powered is not None:
+        estimate, alone = run.prediction_powered.ranked().estimate, estimate
+        by_people = f"{word('card_few_alone')} {percent(alone.value)}"
+        about = COMMA.join((word(title), word("card_few_both"), with_level(estimate), by_people))
     return RunHeadline(percent(estimate.value), f"{about} · {run.bench}" if run.bench else about, last_part(run.model))
 
 

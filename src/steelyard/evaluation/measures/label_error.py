@@ -105,6 +105,15 @@ TEXT = {
         "{pairs} 个标签，其中 {wrong} 个与原标签相反，另有 {undecided} 个未能判定。完美模型可达 {perfect}；{model} "
         "比它{side} {distance} 个百分点（95% 置信区间 {gap}）。",
     },
+    "say_relabelled_none_wrong": {
+        "en": "No label of this bench differs from its second label: better judges contradict none of "
+        "{pairs:label|labels} that they made again for {prompts:prompt|prompts}, and left {undecided} undecided. The "
+        "label error is then {error} (95% interval {interval}), unless the second labels are copies of the first. A "
+        "perfect model would reach {perfect}; {model} is {distance} points {side} (95% interval {gap}).",
+        "zh": "两次标注没有任何不同：更可靠的评判者为 {prompts} 个提示词重新标注 {pairs} 个标签，与原标签均一致，另有 "
+        "{undecided} 个未能判定。标签错误率因此为 {error}（95% 置信区间 {interval}），除非第二次标注只是照抄了原标签。"
+        "完美模型可达 {perfect}；{model} 比它{side} {distance} 个百分点（95% 置信区间 {gap}）。",
+    },
     "say_relabelled_judge": {
         "en": "With a judge's verdicts on the other pairs, each of these labels counts as {effective}.",
         "zh": "借助评判模型对其余偏好对的判断，每个重新标注的标签相当于 {effective} 个。",
@@ -388,9 +397,11 @@ def sentences(model: str, summary: LabelErrorSummary) -> Iterator[Sentence]:
         **_gap_in_words(summary.distance.micro),
     }
     if (again := summary.relabelled) is not None:
-        numbers = {"wrong": again.num_wrong, "pairs": again.num_pairs, "prompts": again.num_prompts}
-        numbers["undecided"] = again.num_undecided
-        yield Sentence("say_relabelled", values | {name: count(number) for name, number in numbers.items()})
+        numbers = {"pairs": again.num_pairs, "prompts": again.num_prompts, "undecided": again.num_undecided}
+        if again.num_wrong:
+            numbers["wrong"] = again.num_wrong
+        key = "say_relabelled" if again.num_wrong else "say_relabelled_none_wrong"
+        yield Sentence(key, values | {name: count(number) for name, number in numbers.items()})
         if again.effective_labels > 1:
             yield Sentence("say_relabelled_judge", {"effective": decimal(again.effective_labels, 2)})
     elif summary.most is not None:
