@@ -123,7 +123,7 @@ def test_no_file_of_a_release_names_a_person_and_the_card_counts_what_it_has(wor
     assert "2 prompts with 12 judgments and 12 scores of 2 people" in card
     assert hashlib.sha256(files["cases.jsonl"]).hexdigest() in card
     assert "2 annotators gave 6 answers" in card.replace("\\", "")
-    assert "2 条提示词，2 人给出的 12 个判断" in files["README.zh.md"].decode()
+    assert "2 个提示词，2 人给出的 12 个判断" in files["README.zh.md"].decode()
 
 
 def test_what_was_changed_in_the_database_is_noticed(worked):

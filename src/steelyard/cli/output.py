@@ -140,7 +140,8 @@ def run_answer(run: Run, out: Path, *, is_verbose: bool, num_more: int = 0) -> I
     written = [str(out)] if out.is_file() else written
     room = _MOST_LINES - num_more - len(shown) - (len(shown) < len(sentences)) - bool(written)
     lead = 0 if (view := view_of(run.stage)) is None else view.lead
-    for table in islice(result_tables(run, out) if lead or is_verbose else (), None if is_verbose else lead):
+    tables = result_tables(run, out, has_counts=False) if lead or is_verbose else ()
+    for table in islice(tables, None if is_verbose else lead):
         part = TerminalTable(table.caption, table.heads[1:], table.rows)
         if not is_verbose:
             room, part = _fitted(part, room)

@@ -12,7 +12,9 @@ from steelyard.evaluation.vega import ALERT, INK, MODEL_COLOURS, MUTED, STRONG, 
 
 _ROW, _SQUARE = 34, 420
 _SMALL = 10
-_RIGHT_HALF, _NAME_WIDTH, _NAME_HEIGHT = 0.6, 0.36, 0.03
+# Shares of a figure on a narrow page. A name stands above the line of its point.
+_RIGHT_HALF, _LETTER_WIDTH, _MOST_WIDTH, _NAME_HEIGHT, _NAME_RISE, _POINT_REACH = 0.6, 0.018, 0.4, 0.03, 0.02, 0.03
+_EDGE = 0.05
 
 
 class CorrelationCell(NamedTuple):
@@ -146,22 +148,26 @@ def _labels(models: Sequence[PlacedModel]) -> list[str]:
     ranges = [[getattr(each, axis) for each in models] for axis in ("bench", "outcome")]
     scaled = [[(value - min(axis)) / ((max(axis) - min(axis)) or 1.0) for value in axis] for axis in ranges]
     points = list(zip(*scaled, strict=True))
-    labelled: list[tuple[float, float]] = []
+    labelled: list[tuple[float, float, float]] = []
     sides: list[str] = []
-    for x, y in points:
+    for (x, y), each in zip(points, models, strict=True):
+        half = min(_MOST_WIDTH, _LETTER_WIDTH * len(each.model)) / 2
         preferred = ("left", "right") if x > _RIGHT_HALF else ("right", "left")
-        middles = {side: x + _NAME_WIDTH / 2 * (1 if side == "right" else -1) for side in preferred}
+        middles = {side: x + half * (1 if side == "right" else -1) for side in preferred}
         free = [
             side
             for side, middle in middles.items()
-            if 0 < middle < 1
-            if all(abs(middle - other) > _NAME_WIDTH or abs(y - line) > _NAME_HEIGHT for other, line in labelled)
+            if half - _EDGE < middle < 1 + _EDGE - half
             if all(
-                abs(middle - other) > _NAME_WIDTH / 2 or abs(y - line) > _NAME_HEIGHT / 2
+                abs(middle - other) > half + other_half or abs(y - line) > _NAME_HEIGHT
+                for other, line, other_half in labelled
+            )
+            if all(
+                abs(middle - other) > half or abs(y + _NAME_RISE - line) > _POINT_REACH
                 for other, line in points
                 if (other, line) != (x, y)
             )
         ]
-        labelled += [(middles[side], y) for side in free[:1]]
+        labelled += [(middles[side], y, half) for side in free[:1]]
         sides.append(free[0] if free else "")
     return sides

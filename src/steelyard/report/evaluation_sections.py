@@ -1,6 +1,6 @@
 """Evaluations on the page: cards, the result in words, accuracy with baselines and groups, and all other measures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
@@ -42,7 +42,6 @@ from steelyard.evaluation.vega import CHANCE
 from steelyard.report.bench_texts import missing_words
 from steelyard.report.page import COMMA, Card, Section
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.prediction_powered import PPIEstimate
 
 _READS_THE_ORDER = "first"  # the baseline that takes the answer that the file lists first
 
@@ -114,7 +113,7 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
     best, difference = _lead(summary)
     if difference is not None:
         below = f"{word('points')}\n{word('interval_95')} {points_spread(difference)}"
-        title = f"{lead_word(summary)}{'' if powered is None else COMMA + word('card_few_both')}"
+        title = f"{_lead_word(summary)}{'' if powered is None else COMMA + word('card_few_both')}"
         cards.append(Card(title, points(difference.value), below, tone_of(difference), baseline_word(best)))
     return tuple(cards)
 
@@ -124,7 +123,8 @@ def lead_line(summary: EvaluationSummary) -> str:
     _, difference = _lead(summary)
     if difference is None:
         return ""
-    return f"{lead_word(summary)} {points(difference.value)} [{points_spread(difference)}]"
+    interval = f"{word('interval_95')} {points_spread(difference)}"
+    return f"{_lead_word(summary)} {points(difference.value)} {word('points')}{COMMA}{interval}"
 
 
 def headline_estimate(summary: EvaluationSummary) -> Estimate:
@@ -143,7 +143,7 @@ def _lead(summary: EvaluationSummary) -> tuple[str, Estimate | None]:
     return best, difference if difference.value is not None else None
 
 
-def lead_word(summary: EvaluationSummary) -> str:
+def _lead_word(summary: EvaluationSummary) -> str:
     """Return the title of the lead over the best baseline; for a baseline, over the best of the others."""
     return word("lead_over_best_other" if summary.model in summary.baselines else "lead_over_best")
 
@@ -179,28 +179,12 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     """Return the result of an evaluation in words; without a headline (most pairs unscored) only that."""
     if summary.accuracy.value is None:
         return _without_headline(name, summary)
-    gaps = {"model": name, **_gaps(summary.accuracy)}
-    powered = summary.prediction_powered
-    sentences = []
-    if summary.overall is not None:
-        sentences.append(Sentence("say_overall", {"model": name, **_gaps(summary.overall)}))
-    num_categories = len(summary.by_category)
-    if powered is not None:
-        sentences.append(Sentence("say_accuracy_of_people", gaps | {"categories": count(num_categories)}))
-    elif num_categories > 1:
-        sentences.append(Sentence("say_accuracy", gaps | {"categories": count(num_categories)}))
-    else:
-        sentences.append(Sentence("say_accuracy_of_all", gaps))
-    if summary.exact_match is not None and summary.exact_match.value is not None and not _is_accuracy(summary):
-        sentences.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
-    sentences += [*_outcomes(summary), *_coverage_sentences(summary)]
+    sentences = [*_value_sentences(name, summary), *_outcomes(summary), *_coverage_sentences(summary)]
     best = best_baseline(summary.model, summary.baselines)
     if best is not None and summary.model in summary.baselines:
         sentences.append(Sentence("say_is_baseline", {"model": name, "baseline": baseline_word(summary.model)}))
-    if best is not None and powered is not None:
-        sentences.append(_lead_sentence(best, powered.baselines[best]))
-    elif best is not None:
-        sentences.append(_against(best, summary.baselines[best]))
+    if best is not None:
+        sentences.append(_lead_sentence(best, summary))
     first = summary.baselines.get(_READS_THE_ORDER)
     if first is not None and first.accuracy.low is not None and first.accuracy.low > CHANCE:
         sentences.append(Sentence("say_order_leak", {"accuracy": percent(first.accuracy.value)}))
@@ -212,6 +196,21 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
         )
     sentences += [each for measure, value in summary.measured() for each in measure.sentences(name, value)]
     return tuple(sentences)
+
+
+def _value_sentences(name: str, summary: EvaluationSummary) -> Iterator[Sentence]:
+    """Yield the benchmark's headline, accuracy and exact match; of two kinds of labels, those from people alone."""
+    gaps, num_categories = {"model": name, **_gaps(summary.accuracy)}, len(summary.by_category)
+    if summary.overall is not None:
+        yield Sentence("say_overall", {"model": name, **_gaps(summary.overall)})
+    if summary.prediction_powered is not None:
+        yield Sentence("say_accuracy_of_people", gaps | {"categories": count(num_categories)})
+    elif num_categories > 1:
+        yield Sentence("say_accuracy", gaps | {"categories": count(num_categories)})
+    else:
+        yield Sentence("say_accuracy_of_all", gaps)
+    if summary.exact_match is not None and summary.exact_match.value is not None and not _is_accuracy(summary):
+        yield Sentence("say_exact_match", _gaps(summary.exact_match))
 
 
 def _coverage_sentences(summary: EvaluationSummary) -> list[Sentence]:
@@ -270,8 +269,15 @@ def _without_headline(name: str, summary: EvaluationSummary) -> tuple[Sentence, 
     return (Sentence("say_no_headline", values), *_bounds_sentence(summary))
 
 
-def _against(name: str, baseline: Baseline) -> Sentence:
+def _lead_sentence(name: str, summary: EvaluationSummary) -> Sentence:
+    """Return the lead over a baseline; with two kinds of labels that from both, and that from people alone."""
+    baseline, powered = summary.baselines[name], summary.prediction_powered
     difference = baseline.difference
+    if powered is not None:
+        both, alone = powered.baselines[name].estimate, powered.baselines[name].human_only
+        numbers = {"points": points(both.value), "interval": points_spread(both)}
+        numbers |= {"alone": points(alone.value), "alone_interval": points_spread(alone)}
+        return Sentence("say_few_lead", {"baseline": baseline_word(name)} | numbers)
     values = {
         "baseline": baseline_word(name),
         "accuracy": percent(baseline.accuracy.value),
@@ -281,18 +287,6 @@ def _against(name: str, baseline: Baseline) -> Sentence:
     if difference.low is None or difference.high is None:
         return Sentence("say_best_baseline", values)
     return Sentence({"good": "say_ahead", "bad": "say_behind", "": "say_undecided"}[tone_of(difference)], values)
-
-
-def _lead_sentence(name: str, lead: PPIEstimate) -> Sentence:
-    """Return the lead over a baseline from both kinds of labels, and from the human labels alone."""
-    values = {
-        "baseline": baseline_word(name),
-        "points": points(lead.estimate.value),
-        "interval": points_spread(lead.estimate),
-        "alone": points(lead.human_only.value),
-        "alone_interval": points_spread(lead.human_only),
-    }
-    return Sentence("say_few_lead", values)
 
 
 def _gaps(estimate: Estimate) -> dict[str, str]:

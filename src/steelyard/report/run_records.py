@@ -118,10 +118,10 @@ def losses_section(sources: Sequence[FinishedRun]) -> Section:
     return Section("losses", (), (Panel(word("loss_by_run"), None, (Grouped("", table(columns, rows)),)),))
 
 
-def record_tables(run: Run, *, has_view: bool = False) -> tuple[Grouped, ...]:
-    """Return the counts of a run, and the numbers of its summary where no view words them."""
+def record_tables(run: Run, *, has_view: bool = False, has_counts: bool = True) -> tuple[Grouped, ...]:
+    """Return the counts of a run if wanted, and the numbers of its summary where no view words them."""
     numbers = [] if has_view else _numbers(to_builtins(run.summary))
-    parts = {"counts": _pairs(_counts(run.counts)), "numbers": _pairs(numbers)}
+    parts = {"counts": _pairs(_counts(run.counts) if has_counts else []), "numbers": _pairs(numbers)}
     return tuple(Grouped(by, part) for by, part in parts.items() if part.rows)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import log
 
-from steelyard.core.text import is_same_text, normal_form
+from steelyard.core.text import is_same_text, normal_form, number_of
 from steelyard.translation.bench_lengths import TranslationLengths
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.passages import Passage, PassagePair
@@ -86,7 +86,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•·‣]\s+\S|\(?(?:\d{1,3}|[٠-٩०-९০-৯
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s*\S")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _QUOTE = re.compile(r"\s{0,3}>")
-_LINES = {"headings": _HEADING, "list items": _ITEM, "table rows": _ROW, "quoted lines": _QUOTE}
+_LINES = {"heading": _HEADING, "list item": _ITEM, "table row": _ROW, "quoted line": _QUOTE}
 _FEWEST_LINES = 3
 _MOST_LINES_OFF = 0.3
 
@@ -95,29 +95,24 @@ def check_structure(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find lists, headings, tables, quotations, paragraphs or lines that differ in number."""
     for name, before, after in _counts(pair):
         if before != after:
-            yield finding("structure", pair, f"{before} {name}", f"{after} {name}")
+            yield finding("structure", pair, *(number_of(number, name) for number in (before, after)))
             return
 
 
 def _counts(pair: PassagePair) -> Iterator[tuple[str, int, int]]:
     """Return what is counted, with its number in both texts, the most telling first."""
-    for name, pattern in (
-        ("headings", _HEADING),
-        ("list items", _ITEM),
-        ("table rows", _ROW),
-        ("quoted lines", _QUOTE),
-    ):
+    for name, pattern in _LINES.items():
         before, after = (sum(pattern.match(line) is not None for line in each.lines) for each in pair)
         # One such line may be a sentence that begins with a number or a dash.
-        if max(before, after) > 1 or name == "headings":
+        if max(before, after) > 1 or name == "heading":
             yield name, before, after
     before, after = (sum(line.count("|") for line in each.lines if _ROW.match(line)) for each in pair)
-    yield "cells", before, after
-    yield "paragraphs", pair.source.num_paragraphs, pair.target.num_paragraphs
+    yield "cell", before, after
+    yield "paragraph", pair.source.num_paragraphs, pair.target.num_paragraphs
     lines = [len(each.lines) for each in pair]
     # A text may be wrapped at another place, so that a line more or less proves nothing.
     if max(lines) >= _FEWEST_LINES and abs(lines[0] - lines[1]) > max(1, _MOST_LINES_OFF * max(lines)):
-        yield "lines", lines[0], lines[1]
+        yield "line", lines[0], lines[1]
 
 
 # --- Options and verdicts --------------------------------------------------------------------------------------------

@@ -253,7 +253,8 @@ def _next(run: Run[BestOfNSummary], out: Path) -> NextStep:
     if run.summary.baseline is not None:
         changes = (Remedy("chat", Placeholder("KIND")), Remedy("out", "judged"))
         return NextStep(Command("judge", (str(out / "cases.jsonl"),), changes), "compares with the baseline")
-    return NextStep(Command("report", (str(out),), (Remedy("out", "report.html"),)), "shows the curve")
+    shows = "shows every prompt" if run.summary.curve is None else "shows the curve"
+    return NextStep(Command("report", (str(out),), (Remedy("out", "report.html"),)), shows)
 
 
 VIEW = View(

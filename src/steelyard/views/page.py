@@ -11,7 +11,7 @@ from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.findings import findings_section
 from steelyard.report.items import JoinedItems, pack
 from steelyard.report.page import Card, CardGroup, Page, Section
-from steelyard.report.run_records import losses_section, protocol, records_section
+from steelyard.report.run_records import losses_section, protocol, records_section, text_key
 from steelyard.report.sources import (
     FinishedRun,
     KnownCases,
@@ -72,8 +72,10 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
         sentences=_sentences(contents),
         groups=tuple(group for part in contents if len(part.cards) > 1 for group in part.cards),
         failures=failure_section(failures, items, [run.evidence for run in data.runs["evaluate"]]),
-        # On a page of one section its sentences are at the top.
-        sections=tuple(section._replace(sentences=()) if len(sections) == 1 else section for section in sections),
+        # On a page of one section its sentences are at the top; without panels it has nothing else.
+        sections=tuple(sections)
+        if len(sections) > 1
+        else tuple(section._replace(sentences=()) for section in sections if section.panels),
         is_folded=is_folded,
         packed=pack(items, budget=budget, marks=failures.marks(len(items))),
         protocols=tuple(protocol(source.name, source.run) for source in data.sources),
@@ -96,7 +98,8 @@ def default_title(data: ReportData) -> str:
         return f"{isolate(evaluated[0].name)} · {evaluated[0].summary.bench}"
     if len(data.sources) == 1:
         stage = data.sources[0].run.stage.replace("_", " ")
-        return f"{stage} · {data.sources[0].name}"
+        name = data.sources[0].name
+        return name if text_key(name) == text_key(stage) else f"{stage} · {name}"
     folders = {source.folder.resolve().parent for source in data.sources}
     return (folders.pop().name if len(folders) == 1 else "") or word("report_title")
 

@@ -33,11 +33,13 @@ def result_sentences(run: Run[Any], folder: Path, language: str = "en") -> Itera
         yield text[:1].upper() + text[1:] if alone[:1].islower() else text
 
 
-def result_tables(run: Run[Any], folder: Path, language: str = "en", *, name: str = "") -> Iterator[TextTable]:
+def result_tables(
+    run: Run[Any], folder: Path, language: str = "en", *, name: str = "", has_counts: bool = True
+) -> Iterator[TextTable]:
     """Yield the tables that the report shows of a finished run, with an interval in the cell of its value.
 
     The last table of a panel has its note; that of a figure describes the figure. A run without a table in its view,
-    or without a view, has one of its counts.
+    or without a view, has one of its counts where ``has_counts``.
 
     ``name`` tells the labels of several runs apart; by default it is that of the folder.
     """
@@ -46,7 +48,7 @@ def result_tables(run: Run[Any], folder: Path, language: str = "en", *, name: st
     panels = () if view is None else tuple(view.panels(_stage_run(view, run, folder), NO_SOURCES))
     if not any(panel.tables for panel in panels):
         title = f"{name or folder.name} \N{MIDDLE DOT} {run.stage}"
-        panels = (Panel(title, None, record_tables(run, has_view=view is not None)),)
+        panels = (Panel(title, None, record_tables(run, has_view=view is not None, has_counts=has_counts)),)
     for number, panel in enumerate(panels, start=1):
         note = strings.table[panel.note][language] if panel.note and panel.figure is None else ""
         for grouped in panel.tables:

@@ -26,6 +26,8 @@ from steelyard.evaluation.vega import ALERT, STRONG
 from steelyard.judging.forecast import Forecast
 from steelyard.judging.translation_summary import DamageExample, LanguageTranslation, TranslateSummary
 from steelyard.report.bars import CountBar, count_bars
+from steelyard.report.page import COLON, section_texts
+from steelyard.report.run_records import text_key
 from steelyard.report.token_tables import token_panel
 from steelyard.translation.damage_kinds import DAMAGE_KINDS
 from steelyard.views.forecasts import model_lines
@@ -132,10 +134,15 @@ def _damage_table(summary: TranslateSummary, kinds: Iterable[str]) -> Table:
 
 def _example(example: DamageExample, source: str) -> ShownItem:
     finding = example.finding
-    place = {"place": isolate(finding.place), "language": language_word(example.language)}
+    kind, _, answer = finding.place.partition(" ")
+    where = word(f"damage_in_{kind}", kind) + (f" {isolate(answer)}" if answer else "")
+    place = {"place": where, "language": language_word(example.language)}
     is_of_language = finding.kind in ("wrong_language", "wrong_script")
     titles = word("damage_expected" if is_of_language else "damage_before"), word("damage_after")
     texts = finding.before, finding.after
+    if finding.kind == "structure":
+        titles = tuple(f"{title}{COLON}{_counted(text)}" for title, text in zip(titles, texts, strict=True))
+        texts = ("", "")
     # Excerpts are parts of texts and of code: as they are written, they keep their signs and their direction.
     marks: tuple[tuple[tuple[int, int], ...], ...] = ((), ())
     if finding.sentences is not None:
@@ -150,6 +157,13 @@ def _example(example: DamageExample, source: str) -> ShownItem:
     about = Sentence("say_damage_place", place)
     answers = tuple(zip(titles, texts, strict=True))
     return ShownItem(example.prompt, example.language, about, "", answers, marks, directions)
+
+
+def _counted(text: str) -> str:
+    """Return a count of parts of a text, as ``2 paragraphs``, with the noun as a word of the page if it has one."""
+    number, _, noun = text.partition(" ")
+    key = f"structure_{text_key(noun)}"
+    return f"{number} {word(key)}" if key in section_texts() else isolate(text)
 
 
 def _rows(summary: TranslateSummary) -> Iterator[JsonObject]:

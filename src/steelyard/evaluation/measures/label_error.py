@@ -127,7 +127,7 @@ TEXT = {
     "say_stated_label_error": {
         "en": "This is the label error that the bench states of itself, by people's first answers to its "
         "{cases:case|cases}, which the released files do not have.",
-        "zh": "该标签错误率由评测集自身给出，依据标注员对其 {cases} 个用例的首次作答；发布的文件中没有这些作答。",
+        "zh": "该标签错误率由评测集自身给出，依据标注员对其 {cases} 个案例的首次作答；发布的文件中没有这些作答。",
     },
     "note_label_error": {
         "en": "From how often people contradict each other. The label error holds if they err independently and alike "
