@@ -258,6 +258,13 @@ def test_few_labels_of_people_are_no_bench_to_relabel(tmp_path):
         evaluate([], tmp_path / "out", CONFIG, model="longer", human=path, judged=path, relabelled=path)
 
 
+def test_labels_that_never_differ_are_doubted_in_the_sentence_of_the_label_error(run):
+    found = label_error(run(BENCH[:30]))
+    first, *_ = MEASURE.sentences("m", found)
+    assert first.key == "say_relabelled_none_wrong"
+    assert "unless the second labels are copies" in MEASURE.text[first.key]["en"]
+
+
 def test_the_page_states_it_in_place_of_the_range(run):
     found = label_error(run([ranked(0, "bac"), *(ranked(index) for index in range(1, 30))]))
     said = [sentence.key for sentence in MEASURE.sentences("m", found)]

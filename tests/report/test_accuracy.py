@@ -151,7 +151,8 @@ def test_a_baseline_that_is_evaluated_is_not_compared_with_itself():
         model="longer", accuracy=ACCURACY, baselines={"longer": itself, "random": baseline(estimate(0.5))}
     )
     assert best_baseline("longer", summary.baselines) == "random"
-    assert word("lead_over_best") not in [card.title for card in evaluation_cards("longer", summary)][:1]
+    titles_of_cards = [card.title for card in evaluation_cards("longer", summary)]
+    assert word("lead_over_best") not in titles_of_cards
     assert "0.0" not in [card.number for card in evaluation_cards("longer", summary)]
 
 

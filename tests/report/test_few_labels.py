@@ -1,18 +1,22 @@
 import re
 
+import msgspec
 import numpy as np
 import pytest
 
 from steelyard.core.types import Run
 from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.evaluation.tables import points
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
+from steelyard.report.evaluation_sections import best_baseline, evaluation_cards
 from steelyard.report.few_labels import few_labels_section
 from steelyard.report.page import page_strings
 from steelyard.stages.compare import Config as CompareConfig
 from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
 from steelyard.stages.report import report
+from steelyard.viewing.runs import RunOverview, headline_of
 from strategies import case
 
 
@@ -79,3 +83,21 @@ def test_one_kind_of_labels_has_no_section(folders):
     evaluate([folders / "few.jsonl"], folders / "plain", Config(num_resamples=50), model="first")
     plain = read_run(folders / "plain", Run[EvaluationSummary]).summary
     assert few_labels_section({"first": plain}, ["evidence"]) is None
+
+
+def test_the_combined_value_heads_cards_leads_and_the_list_of_runs(folders):
+    run = read_run(folders / "first", Run[EvaluationSummary])
+    summary, powered = run.summary, run.summary.prediction_powered
+    first, alone, *_, lead = evaluation_cards("first", summary)
+    both, by_people = powered.accuracy.estimate.value, summary.accuracy.value
+    assert (first.number, alone.number) == (f"{100 * both:.1f}%", f"{100 * by_people:.1f}%")
+    assert first.number != alone.number, "the labels of the judge change the value"
+    titles = [page_strings().translate(card.title, "en") for card in (first, alone, lead)]
+    assert titles[:2] == ["Accuracy, human and judge labels", "Accuracy, human labels alone"]
+    assert titles[2].endswith("human and judge labels")
+    best = best_baseline(summary.model, summary.baselines)
+    assert lead.number == points(powered.baselines[best].estimate.value)
+    overview = msgspec.json.decode((folders / "first" / "run.json").read_bytes(), type=RunOverview)
+    number, about, *_ = headline_of(overview)
+    assert number == first.number
+    assert page_strings().translate(about, "en").split(" · ")[0].endswith(f"human labels alone {alone.number}")

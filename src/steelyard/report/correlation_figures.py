@@ -13,7 +13,7 @@ from steelyard.evaluation.vega import ALERT, INK, MODEL_COLOURS, MUTED, STRONG, 
 _ROW, _SQUARE = 34, 420
 _SMALL = 10
 # Shares of a figure on a narrow page. A name stands above the line of its point.
-_RIGHT_HALF, _LETTER_WIDTH, _MOST_WIDTH, _NAME_HEIGHT, _NAME_RISE, _POINT_REACH = 0.6, 0.018, 0.4, 0.03, 0.02, 0.03
+_RIGHT_HALF, _LETTER_WIDTH, _MOST_WIDTH, _NAME_HEIGHT, _NAME_RISE, _POINT_REACH = 0.6, 0.02, 0.48, 0.035, 0.02, 0.03
 _EDGE = 0.05
 
 

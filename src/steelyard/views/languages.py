@@ -49,7 +49,7 @@ def _panels(run: StageRun[LanguagesSummary], sources: PageSources) -> Iterator[P
 def _group_panels(summary: LanguagesSummary) -> Iterator[Panel]:
     """Yield the means of families, scripts and other groups of languages, and the drop of each section."""
     rows = [
-        (f"{field.replace('_', ' ')}: {name}", *PERCENT.cells(group.mean), ", ".join(group.languages))
+        (f"{word(f'kin_{field}')}{COLON}{name}", *PERCENT.cells(group.mean), ", ".join(group.languages))
         for field, groups in summary.kin.items()
         for name, group in groups.items()
     ]
