@@ -34,7 +34,7 @@ def score(
     self_test: bool = True,
 ) -> list[float]: ...
 def evaluate(
-    model: ModelLike | None,
+    model: ModelLike | None = None,
     bench: CasesLike | Sequence[PathText] | None = None,
     *,
     human: CasesLike | None = None,

@@ -39,7 +39,7 @@ Begin with `steelyard demo`: the whole pipeline on built-in data, in minutes, on
 _UsageError: Any = typer.BadParameter.__base__
 """Every error of unknown options, missing arguments and invalid values; Typer has no public name for it."""
 _INTERRUPTED = 128 + signal.SIGINT
-"""What Typer returns for any KeyboardInterrupt outside of verbs."""
+"""The exit code that Typer gives for any KeyboardInterrupt outside of verbs."""
 # In fewer columns the framed help would cut the names of options.
 _NARROW = 70
 _FUNCTIONS: dict[str, Sequence[FunctionVerb | VerbGroup]] = {

@@ -19,8 +19,7 @@ from steelyard.prompts.taxonomy import read_data
 _PROMPTS = (
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
     "pergunta", "domanda", "вопрос", "سؤال", "प्रश्न", "問題", "質問", "질문", "问题", "提示", "提示词", "指令",
-    "题目", "题干", "提问", "السؤال",
-    "user_message", "user_query",
+    "题目", "题干", "提问", "السؤال", "user_message", "user_query",
 )  # fmt: skip
 _CONVERSATIONS = ("messages", "conversation", "dialogue", "dialog", "history", "trajectory")
 """Names of prompts that are turns."""
@@ -50,8 +49,8 @@ LISTS = ("responses", "completions", "outputs", "candidates", "generations", "sa
 _LABELS = (
     "winner", "preference", "preferred", "label", "labels", "choice", "verdict", "vote", "better", "comparison",
     "judgment", "judgement", "decision", "selected", "human_preference", "更好", "胜者", "偏好", "标签", "结果",
-    "besser", "mejor", "melhor", "meilleur", "migliore", "лучше",
-    "кто лучше", "лучший ответ", "победитель", "الأفضل", "gold", "बेहतर", "良い", "勝者", "勝った方",
+    "besser", "mejor", "melhor", "meilleur", "migliore", "лучше", "кто лучше", "лучший ответ", "победитель", "الأفضل",
+    "gold", "बेहतर", "良い", "勝者", "勝った方",
 )  # fmt: skip
 _SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade", "bewertung", "punkte", "点数", "評点",
            "得分", "评分", "التقييم", "الدرجة", "점수")  # fmt: skip
@@ -72,9 +71,8 @@ _BATCHES = ("batch", "batch_id")
 _AUTHORS = ("model", "model_name", "generator", "author", "model_id", "models", "模型", "modell", "modelo", "modèle")
 _LANGUAGES, _CATEGORIES, _IDS = ("language", "lang"), ("category",), ("prompt_id", "id")
 _ENDS = (
-    tuple("abcdefgh"), tuple("123456789"), tuple("0123456789"), ("left", "right"), ("first", "second"),
-    tuple("абвг"), tuple("أبج"), ("الأول", "الثاني", "الثالث", "الرابع", "الخامس"),
-    ("左", "右"), tuple("一二三四五"), ("甲", "乙"),
+    tuple("abcdefgh"), tuple("123456789"), tuple("0123456789"), ("left", "right"), ("first", "second"), ("甲", "乙"),
+    tuple("абвг"), tuple("أبج"), ("الأول", "الثاني", "الثالث", "الرابع", "الخامس"), ("左", "右"), tuple("一二三四五"),
 )  # fmt: skip
 _KNOWN: tuple[JsonObject, ...] = (
     # compar:IA, after utils/schemas/votes.sql of betagouv/ComparIA: the prompt is inside both conversations.
@@ -163,10 +161,8 @@ class ColumnGuess:
     def __init__(self, rows: Sequence[JsonObject], settings: JsonObject) -> None:
         self._rows = rows
         names = list(dict.fromkeys(chain.from_iterable(rows)))
-        self._by_word = {
-            _VOWEL_SIGNS.sub("", unicodedata.normalize("NFKC", name)).strip().casefold(): name
-            for name in reversed(names)
-        }
+        words = {name: _VOWEL_SIGNS.sub("", unicodedata.normalize("NFKC", name)) for name in reversed(names)}
+        self._by_word = {word.strip().casefold(): name for name, word in words.items()}
         self.settings: JsonObject = dict(settings)
 
     def complete(self) -> bool:
@@ -218,9 +214,8 @@ class ColumnGuess:
         if not self._has_answers():
             # Names of models and scores are no prompts.
             texts = [n for n in texts if any(_is_prose(n, r.get(n)) or not str(r.get(n)).isascii() for r in self._rows)]
-        if "prompt_column" not in self.settings and (
-            turns := self._first((*_CONVERSATIONS, "conversations"), _is_answer)
-        ):
+        turns = self._first((*_CONVERSATIONS, "conversations"), _is_answer)
+        if "prompt_column" not in self.settings and turns:
             self.settings["prompt_column"] = turns
         elif "prompt_column" not in self.settings and texts:
             self.settings["prompt_column"] = max(
@@ -283,7 +278,7 @@ class ColumnGuess:
             return
         single = self._first(_ANSWERS, _is_answer)
         if groups:
-            # Best_Answer1 and on, beside the answer of a model, are what it is compared with.
+            # Best_Answer1 and on, beside a model's answer, are what it is compared with.
             are_references = not is_sure and bool(_OF_REFERENCES.search(groups[0][0].casefold()))
             self.settings["response_column"] = single if are_references and single else groups[0]
         elif lists := self._first((*LISTS, *(() if is_sure else ("answers",))), _is_list):
