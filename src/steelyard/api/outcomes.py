@@ -145,10 +145,10 @@ class Outcome(Generic[SummaryT]):
     def __repr__(self) -> str:
         counts = self.counts
         used = f"{counts.num_used:,} of {counts.num_in:,} used"
-        dropped = "".join(
-            f", dropped: {page_strings().translate(rule_word(rule), 'en')} {number:,}"
-            for rule, number in counts.dropped.items()
+        rules = ", ".join(
+            f"{page_strings().translate(rule_word(rule), 'en')} {number:,}" for rule, number in counts.dropped.items()
         )
+        dropped = f", dropped: {rules}" if rules else ""
         return f"Outcome({self._run.stage}: {used}{dropped})"
 
     def _repr_html_(self) -> str:
