@@ -80,13 +80,14 @@ def any_of(words: Iterable[str]) -> str:
     Plain words become a tree of their beginnings, in which a search tries one branch a letter instead of every word.
     """
     gap, ending = r"(?:\s+[^\s,;:.!?،؛]+){0,6}?\s+", rf"[{SIGNS}]*"
-    distinct = set(words)
-    open_ended = sorted((word for word in distinct if "*" in word or _GAP in word), key=len, reverse=True)
-    plain = sorted(distinct.difference(open_ended))
-    patterns = [_tree(plain)] if plain else []
-    for word in open_ended:
-        spaced = re.escape(word).replace(rf"\ {_GAP}\ ", gap)
-        patterns.append(spaced.replace(r"\*", ending).replace(r"\ ", r"\s+"))
+    patterns = list[str]()
+    longest_first = sorted(set(words), key=len, reverse=True)
+    for is_open, run in groupby(longest_first, lambda word: "*" in word or _GAP in word):
+        if is_open:
+            escaped = (re.escape(word).replace(rf"\ {_GAP}\ ", gap).replace(r"\*", ending) for word in run)
+            patterns += [word.replace(r"\ ", r"\s+") for word in escaped]
+        else:
+            patterns.append(_tree(sorted(run)))
     return f"(?:{'|'.join(patterns)})"
 
 
