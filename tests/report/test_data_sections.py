@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from report_runs import estimate
-from report_sections import only_section, panels_of
+from report_sections import only_section, page, panels_of
 from steelyard.core.types import Counts, Response
 from steelyard.curation.filter_study import (
     AreaUnderCurve,
@@ -169,9 +169,9 @@ def test_a_study_of_filters_has_its_table_and_figure(tmp_path):
 
 
 def test_a_study_without_people_on_the_same_pairs_says_so(tmp_path):
-    section, sentences = only_section(filter_study_run(tmp_path / "out", precision=False))
-    assert sentences[0].key == "say_no_filter_precision"
-    assert section.panels == ()
+    made = page(filter_study_run(tmp_path / "out", precision=False))
+    assert made.sentences[0].key == "say_no_filter_precision"
+    assert made.sections == (), "nothing stands below a title of its own"
 
 
 @pytest.mark.parametrize(

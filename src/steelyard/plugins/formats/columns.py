@@ -67,7 +67,7 @@ class Config(BaseConfig, frozen=True):
     """The column of the annotator or judge. Without columns of labels or ratings several have one each: the labels
     or ratings of those they are named after."""
     judge_kind: Kind = "human"
-    """The kind of the judge: human, llm or model."""
+    """The judge: human, llm or model."""
     time_column: str | None = None
     """The column of the time of a judgment or rating: seconds since 1970, or a date."""
     batch_column: str | None = None
