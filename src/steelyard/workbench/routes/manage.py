@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from steelyard.annotation.pipeline import ItemState
+from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber, Text, database_of
 from steelyard.workbench.pipeline.case_export import Evidence, exported_chunks
 from steelyard.workbench.pipeline.case_import import ImportNote, import_cases
@@ -24,7 +25,7 @@ from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredProject
 from steelyard.workbench.views.pages import form_version, page
 from steelyard.workbench.views.settings_form import setting_fields, settings_from
-from steelyard.workbench.views.uploads import read_upload
+from steelyard.workbench.views.uploads import UploadedCases, read_upload
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 ENDPOINTS = Endpoints((router,))
@@ -47,6 +48,21 @@ async def _uploaded(request: Request) -> AsyncIterator[UploadFile]:
 # After the visitor: nobody's upload is read before it is known who sends it.
 Entered = Annotated[dict[str, str], Depends(_entered)]
 Uploaded = Annotated[UploadFile, Depends(_uploaded)]
+
+
+def import_upload(request: Request, visitor: Visitor, project: int, sent: UploadedCases, *, batch: str) -> ImportNote:
+    """Import cases that were sent as one batch: all of them, or nothing."""
+    return database_of(request).write(
+        lambda session: import_cases(
+            session,
+            project_of(session, project),
+            sent.cases,
+            batch=batch,
+            by=visitor.person,
+            at=time.time(),
+            places=sent.places,
+        )
+    )
 
 
 def project_of(session: Session, number: int) -> StoredProject:
@@ -132,17 +148,7 @@ def import_file(
             f"{batch[:50]!r} is not a name of a batch", words="name", where="batch", allowed="1 to 200 characters"
         )
     sent = read_upload(uploaded.file, uploaded.filename or "")
-    imported = database_of(request).write(
-        lambda session: import_cases(
-            session,
-            project_of(session, project),
-            sent.cases,
-            batch=batch,
-            by=visitor.person,
-            at=time.time(),
-            places=sent.places,
-        )
-    )
+    imported = import_upload(request, visitor, project, sent, batch=batch)
     return _project_page(request, visitor, project, imported=imported)
 
 

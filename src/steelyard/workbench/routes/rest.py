@@ -29,7 +29,7 @@ from steelyard.workbench.accounts.permissions import (
     database_of,
 )
 from steelyard.workbench.pipeline.case_export import Evidence
-from steelyard.workbench.pipeline.case_import import ImportNote, import_cases
+from steelyard.workbench.pipeline.case_import import ImportNote
 from steelyard.workbench.pipeline.listings import (
     LARGEST_PAGE,
     AnswerNote,
@@ -42,7 +42,7 @@ from steelyard.workbench.pipeline.listings import (
 from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, settings_of
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, note_sent_answers
-from steelyard.workbench.routes.manage import export_stream, project_of
+from steelyard.workbench.routes.manage import export_stream, import_upload, project_of
 from steelyard.workbench.routes.request_bodies import (
     REQUESTS,
     UPLOADS,
@@ -217,17 +217,7 @@ def import_lines(
     with database_of(request).reading() as session:
         project_of(session, project)
     sent = read_upload(io.BytesIO(body), "body.jsonl")
-    return database_of(request).write(
-        lambda session: import_cases(
-            session,
-            project_of(session, project),
-            sent.cases,
-            batch=batch,
-            by=visitor.person,
-            at=time.time(),
-            places=sent.places,
-        )
-    )
+    return import_upload(request, visitor, project, sent, batch=batch)
 
 
 @router.get(
