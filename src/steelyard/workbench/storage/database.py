@@ -370,7 +370,16 @@ def _cursor_class() -> type:
 def _prepare_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     # Transactions are begun by us: Python's module would begin them only at the first change.
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
+    until = time.monotonic() + _BUSY_SECONDS
+    # SQLite refuses this change without a wait while another connection makes it, as two that open a new file.
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
     # What was answered must survive a power cut, not only a crash of the program.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
