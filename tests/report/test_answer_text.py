@@ -181,8 +181,8 @@ def test_the_style_of_formulas_carries_the_fonts_that_they_need():
 
 
 def test_the_libraries_cannot_end_their_script_element():
-    scripts = library_scripts(TextNeeds(markdown=True, code=True, formulas=True))
-    assert len(scripts) == 3
+    scripts = library_scripts(TextNeeds(markdown=True, code=True, formulas=True), has_figures=True)
+    assert len(scripts) == 6
     assert not [one for one in scripts if re.search(r"</script", one, re.IGNORECASE)]
 
 

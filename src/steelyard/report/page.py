@@ -339,11 +339,7 @@ def render(page: Page) -> str:
         failures = environment.from_string(read_template("failures.html")).render(page=page, failures=page.failures)
     figures = [panel.figure.spec for section in page.sections for panel in section.panels if panel.figure]
     needs = page.packed.needs.of(_example_texts(page.sections))
-    scripts = [
-        *([_vega()] if figures else []),
-        *library_scripts(needs),
-        *map(read_template, _SCRIPTS),
-    ]
+    scripts = [*library_scripts(needs, has_figures=bool(figures)), *map(read_template, _SCRIPTS)]
     return environment.from_string(read_template("page.html")).render(
         page=page,
         failures=None if failures is None else Markup(failures),
@@ -364,10 +360,3 @@ def _example_texts(sections: Iterable[Section]) -> Iterator[str]:
     """Give the texts of the examples, which are shown as those of items are."""
     for example in (example for section in sections for panel in section.panels for example in panel.examples):
         yield from (example.prompt or "", *(text for _, text in example.answers))
-
-
-@functools.cache  # the bundle is the same for every page, and takes seconds to make
-def _vega() -> str:
-    import vl_convert
-
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

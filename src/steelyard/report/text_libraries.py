@@ -1,4 +1,4 @@
-"""The libraries that a page needs for its texts: Markdown, coloured code and formulas, each only where a text has it.
+"""The libraries that a page needs: Markdown, coloured code, formulas and figures, each only where the page has it.
 
 They are files of other projects, kept unchanged in ``templates/vendored`` with their licences. A page carries them.
 """
@@ -49,9 +49,16 @@ class TextNeeds(NamedTuple):
         return TextNeeds(markdown, code, formulas, fonts)
 
 
-def library_scripts(needs: TextNeeds) -> list[str]:
-    """Return the scripts of the libraries."""
-    chosen = {"markdown-it.min.js": needs.markdown, "highlight.min.js": needs.code, "katex.min.js": needs.formulas}
+def library_scripts(needs: TextNeeds, *, has_figures: bool = False) -> list[str]:
+    """Return the scripts of the libraries, each after those that it needs."""
+    chosen = {
+        "vega.min.js": has_figures,
+        "vega-lite.min.js": has_figures,
+        "vega-embed.min.js": has_figures,
+        "markdown-it.min.js": needs.markdown,
+        "highlight.min.js": needs.code,
+        "katex.min.js": needs.formulas,
+    }
     return [_read(name).decode() for name, is_needed in chosen.items() if is_needed]
 
 
