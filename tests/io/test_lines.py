@@ -7,7 +7,8 @@ import pytest
 
 from steelyard.core.errors import FileError, Place
 from steelyard.io.encodings import check_utf8
-from steelyard.io.lines import LineRanges, check_readable, read_batches
+from steelyard.io.file_types import is_binary
+from steelyard.io.lines import LineRanges, check_readable, check_text, read_batches
 
 
 def test_batches_keep_line_numbers_and_skip_blank_lines(tmp_path):
@@ -75,6 +76,9 @@ def test_the_first_bad_byte_is_named():
         check_utf8(b"abc\xff", Place("f", 3))
 
 
+_SOUND = np.random.default_rng(1).bytes(200)
+
+
 @pytest.mark.parametrize(
     ("content", "found"),
     [
@@ -88,8 +92,15 @@ def test_the_first_bad_byte_is_named():
         (b"\x80\x04\x95\x10", "a pickle of Python"),
         (b"\x93NUMPY\x01\0", "an array of NumPy"),
         (b"text\0\x01\x02", "binary"),
+        (b"\xff\xfe\x90\x64" + _SOUND, "binary"),
+        (gzip.compress(b"\xfe\xff" + _SOUND, mtime=0), "binary"),
+        (b"\xff\xfe\0\0" + _SOUND, "binary"),
+        (_SOUND.replace(b"\0", b""), "binary"),
     ],
-    ids=["utf-16", "parquet", "zip", "zip in gzip", "safetensors", "png", "pdf", "pickle", "numpy", "others"],
+    ids=[
+        *("utf-16", "parquet", "zip", "zip in gzip", "safetensors", "png", "pdf", "pickle", "numpy", "others"),
+        *("as utf-16", "as utf-16be in gzip", "as utf-32", "without zeros"),
+    ],
 )
 def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found):
     path = tmp_path / "f.jsonl"
@@ -97,6 +108,29 @@ def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found
     check_readable(path)  # a model's weights may begin with any bytes
     with pytest.raises(FileError, match=rf"f\.jsonl: this is {found}.*, not text in UTF-8\n  do: "):
         list(read_batches(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("السؤال;الجواب\n\x02ما هذا؟;كتاب\n", "cp1256"),
+        ("问题\t答案\n\x0b" * 40, "utf-16"),
+        ("𝔘𝔫𝔦\x02" + " ﷺ 한글 🙂\n" * 40, "utf-32"),
+        ("\x02" + "日本語の質問と答え、とても長い文章\n" * 40, "shift_jis"),
+    ],
+)
+def test_a_text_with_a_control_character_is_not_taken_for_binary(text, encoding):
+    assert not is_binary(text.encode(encoding)[:1023])
+
+
+@pytest.mark.parametrize("start", ["<!DOCTYPE html>\n", "\n <HTML lang='en'>"])
+def test_a_page_of_the_web_is_named_where_data_are_expected(tmp_path, start):
+    for name in ("f.jsonl", "f.csv"):
+        (tmp_path / name).write_text(f"{start}<body>Log in</body></html>\n", encoding="utf-8")
+        with pytest.raises(FileError, match=r"this is a page of the web \(HTML\), not data\n  do: download"):
+            check_text(tmp_path / name)
+    (tmp_path / "prompts.txt").write_text(f"{start} why is this page blank?\n", encoding="utf-8")
+    check_text(tmp_path / "prompts.txt")
 
 
 @pytest.mark.parametrize("value", [[{"a": 1}], {"a": [1]}, ("a", 1), {"x"}, OrderedDict(a=1), np.ones(3)])

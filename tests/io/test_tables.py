@@ -1,3 +1,4 @@
+import gzip
 from datetime import datetime
 from decimal import Decimal
 
@@ -54,6 +55,21 @@ def test_a_dataset_saved_to_disk_is_read(tmp_path):
 def test_a_broken_table_is_named(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(FileError, match=r"x\.parquet.*not a readable table"):
+        list(read_table(tmp_path / "x.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"ARROW1\0\0", "Arrow"),
+        (b'{"prompt": "a"}\n', "text"),
+        (gzip.compress(b"PK\x03\x04"), "a zip archive or a spreadsheet"),
+        (b"<html>\n", r"a page of the web \(HTML\)"),
+    ],
+)
+def test_a_file_with_the_ending_of_parquet_is_named_for_what_it_is(tmp_path, content, kind):
+    (tmp_path / "x.parquet").write_bytes(content)
+    with pytest.raises(FileError, match=rf"x\.parquet: this is {kind}, not Parquet\n  do: "):
         list(read_table(tmp_path / "x.parquet"))
 
 

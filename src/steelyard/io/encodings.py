@@ -23,7 +23,6 @@ _WIDE_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-WIDE_MARKS = tuple(_WIDE_MARKS)
 """The byte order marks of UTF-16 and UTF-32."""
 _COMMON_CHINESE = re.compile(rb"(?:[\xa1-\xa3\xb0-\xd7][\xa1-\xfe])+")
 _LEAST_RATIO_OF_ZEROS = 8
@@ -73,14 +72,14 @@ def open_text(path: Path, encoding: str | None = None) -> io.BufferedReader:
     line where the text has another encoding.
     """
     source = open_unpacked(path)
-    name = encoding or _marked_encoding(source.peek(4))
+    name = encoding or marked_encoding(source.peek(4))
     return source if name is None else io.BufferedReader(_Transcoded(path, source, name), _CHUNK_BYTES)
 
 
 def is_plain_text(path: Path) -> bool:
     """Return whether the bytes of a file are its text: it is neither compressed nor in an encoding with a mark."""
     with path.open("rb") as file:
-        return compression_of(path) is None and _marked_encoding(file.read(4)) is None
+        return compression_of(path) is None and marked_encoding(file.read(4)) is None
 
 
 class _Transcoded(io.RawIOBase):
@@ -128,7 +127,21 @@ def _likely_name(content: bytes) -> str | None:
     """Return the encoding of bytes that have characters beyond ASCII: UTF-8, or the likely one."""
     if not _HIGH_BYTES.search(content):
         return None
-    return "UTF-8" if not _HIGH_BYTES.search(_UTF8_CHARACTER.sub(b" ", content)) else likely_encoding(content)
+    return likely_encoding(content) if _broken_bytes(content) else "UTF-8"
+
+
+def _broken_bytes(content: bytes) -> list[bytes]:
+    """Return the runs of bytes above ASCII that are not UTF-8."""
+    return _HIGH_BYTES.findall(_UTF8_CHARACTER.sub(b" ", content))
+
+
+def has_broken_utf8(start: bytes) -> bool:
+    """Return whether the first bytes of a file are not UTF-8; the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def place_of(content: bytes, position: int, place: Place) -> Place:
@@ -136,14 +149,14 @@ def place_of(content: bytes, position: int, place: Place) -> Place:
     return place if place.line is not None else place._replace(line=content.count(b"\n", 0, position) + 1)
 
 
-def _marked_encoding(start: bytes) -> str | None:
+def marked_encoding(start: bytes) -> str | None:
     """Return the encoding that a byte order mark names; null without one, and for that of UTF-8."""
     return next((name for mark, name in _WIDE_MARKS.items() if start.startswith(mark)), None)
 
 
 def check_narrow(start: bytes, path: Path) -> None:
     """Raise EncodingError for text of two bytes a character without a byte order mark, by its first bytes."""
-    encoding = None if _marked_encoding(start) else _wide_encoding(start)
+    encoding = None if marked_encoding(start) else _wide_encoding(start)
     if encoding is not None:
         do = f"convert it: {conversion_command(path, encoding)}"
         problem = f"this is {encoding}, not text in UTF-8"
@@ -178,7 +191,7 @@ def _encoding_error(problem: str, nearby: bytes, place: Place) -> EncodingError:
         start = file.read(_SAMPLE_BYTES)
     if _HIGH_BYTES.search(start):
         sample = start
-    broken = _HIGH_BYTES.findall(_UTF8_CHARACTER.sub(b" ", sample))
+    broken = _broken_bytes(sample)
     if len(_UTF8_CHARACTER.findall(sample)) > _MOST_CHANCE * sum(map(len, broken)):
         command = conversion_command(path, "UTF-8").replace("iconv", "iconv -c")
         do = f"write the text again, the rest is UTF-8; without the broken bytes: {command}"

@@ -1,55 +1,25 @@
 """Read text files, as lines in batches of raw bytes or as TOML; report every way in which a file can be broken."""
 
 import io
-import re
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple
 
 from steelyard.core.config import parse_toml
 from steelyard.core.errors import FileError, Place
 from steelyard.core.types import JsonObject
 from steelyard.io.compression import open_unpacked
-from steelyard.io.encodings import BYTE_ORDER_MARK, WIDE_MARKS, check_narrow, check_utf8, is_plain_text, open_text
+from steelyard.io.encodings import BYTE_ORDER_MARK, check_narrow, check_utf8, is_plain_text, open_text
+from steelyard.io.file_types import DATA_FORMATS, START_BYTES, is_binary, type_of
 
 MAX_LINE_BYTES = 64 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
 MAX_BATCH_BYTES = 8 * 2**20
 _LFS_POINTER = b"version https://git-lfs"
-_START_BYTES = 2**12
-_SHEET = "save the sheet as CSV in UTF-8"
-_DATA = "give the data as JSON lines, CSV or Parquet"
-_WEIGHTS = f"{_DATA}; a model is named by the folder that holds its weights"
-_PICKLE = ("a pickle of Python", f"it is not opened, since it may run programs: {_DATA}")
-_BINARY_FORMATS = {
-    b"PK\x03\x04": ("a zip archive or a spreadsheet", f"unpack it, or {_SHEET}"),
-    b"PAR1": ("Parquet", "cases and tables may be Parquet, under a name that ends in .parquet"),
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("a spreadsheet of an old version", _SHEET),
-    b"ARROW1\x00\x00": ("Arrow", "write it as Parquet, under a name that ends in .parquet"),
-    b"SQLite format 3\x00": ("an SQLite database", "export the table as CSV"),
-    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "unpack it"),
-    b"Rar!": ("a rar archive", "unpack it"),
-    b"\x04\x22\x4d\x18": ("lz4", "unpack it, or pack it with gzip or zstd"),
-    b"%PDF-": ("PDF", "save its text as CSV or as JSON lines"),
-    b"\x89PNG": ("a picture (PNG)", _DATA),
-    b"\xff\xd8\xff": ("a picture (JPEG)", _DATA),
-    b"\x93NUMPY": ("an array of NumPy", _DATA),
-    b"\x89HDF": ("HDF5", _DATA),
-    b"GGUF\x03\0": ("weights of a model (GGUF)", f"{_WEIGHTS}, in Hugging Face format"),
-    **{bytes((0x80, protocol)): _PICKLE for protocol in range(2, 6)},
-}
-_TEXT_PICKLE = re.compile(rb"\([dl]p\d+\n|\(V[^\n]*\np\d+\n|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n(?:p\d+\n)?\(")
-"""A list, a dict, a tuple or an object in protocol 0, which is text."""
-_CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
-_TORCH_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
-_SAFETENSORS = re.compile(rb".{5}\0{3}\{\s*\"", re.DOTALL)
-"""The length of the header in 8 bytes, below 2**40, and the JSON object that it is."""
-_TAR_MARK = slice(257, 262)
 _STATM = Path("/proc/self/statm")
 
 
@@ -160,27 +130,15 @@ def check_text(path: Path, encoding: str | None = None) -> None:
     """
     check_readable(path)
     with open_unpacked(path) as file:
-        start = file.read(_START_BYTES)
+        start = file.read(START_BYTES)
     if not start:
         raise FileError("the file is empty", where=str(path))
-    is_torch = start.startswith(b"PK\x03\x04") and path.suffix.lower() in _TORCH_SUFFIXES
-    if is_torch or _SAFETENSORS.match(start):
-        name = "weights of PyTorch" if is_torch else "weights of a model (safetensors)"
-        raise FileError(f"this is {name}, not text in UTF-8", where=str(path), do=_WEIGHTS)
-    for magic, (name, do) in _BINARY_FORMATS.items():
-        if start.startswith(magic):
-            raise FileError(f"this is {name}, not text in UTF-8", where=str(path), do=do)
-    if _TEXT_PICKLE.match(start):
-        name, do = _PICKLE
-        raise FileError(f"this is {name}, not JSON or a table", where=str(path), do=do)
-    if start[_TAR_MARK] == b"ustar":
-        do = f"unpack it: tar xf {quote(str(path))}"
-        raise FileError("this is a tar archive, not text in UTF-8", where=str(path), do=do)
+    if (kind := type_of(path, start)) is not None:
+        raise FileError(f"this is {kind.name}, not {kind.lacks}", where=str(path), do=kind.do)
     if encoding is None:
         check_narrow(start, path)
-        # A single NUL in a text is an error of its line.
-        if b"\0" in start and _CONTROLS.search(start) and not start.startswith(WIDE_MARKS):
-            raise FileError("this is binary, not text in UTF-8", where=str(path), do=_DATA)
+        if is_binary(start):
+            raise FileError("this is binary, not text in UTF-8", where=str(path), do=DATA_FORMATS)
 
 
 def read_batches(

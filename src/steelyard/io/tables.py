@@ -16,6 +16,8 @@ from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.atomic import atomic_write
+from steelyard.io.compression import open_unpacked
+from steelyard.io.file_types import DATA_FORMATS, START_BYTES, is_binary, type_of
 from steelyard.io.lines import bounded_memory, check_readable
 from steelyard.io.run_folder import path_inside
 
@@ -54,7 +56,24 @@ def read_table(path: Path) -> Iterator[JsonObject]:
             with pyarrow.parquet.ParquetFile(path) as file:
                 yield from _bounded_rows(file.iter_batches(_ROWS_AT_A_TIME), path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"not a readable table ({error})", where=str(path)) from error
+        if path.is_file():
+            _check_parquet(path)
+        do = "copy or download it again"
+        raise FileError(f"not a readable table ({error})", where=str(path), do=do) from error
+
+
+def _check_parquet(path: Path) -> None:
+    """Raise FileError that names what a file is that has another content than its name says."""
+    with open_unpacked(path) as file:
+        start = file.read(START_BYTES)
+    kind = type_of(path, start)
+    if kind is not None and kind.name != "Parquet":
+        raise FileError(f"this is {kind.name}, not Parquet", where=str(path), do=kind.do)
+    if kind is None and is_binary(start):
+        raise FileError("this is binary, not Parquet", where=str(path), do=DATA_FORMATS)
+    if kind is None:
+        do = "give it the ending of its kind: .jsonl, .json, .csv or .tsv"
+        raise FileError("this is text, not Parquet", where=str(path), do=do)
 
 
 def _bounded_rows(batches: Iterable[Any], path: Path) -> Iterator[JsonObject]:
