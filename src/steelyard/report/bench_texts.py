@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.evaluation.coverage import Coverage
 from steelyard.evaluation.tables import count, language_word, percent, word
+from steelyard.report.missing_verdicts import text_key
 from steelyard.report.page import COLON, COMMA, first_names
-from steelyard.report.run_records import text_key
 
 _MOST_LANGUAGES = 6
 _OPEN, _CLOSE = word("bracket_open", " ("), word("bracket_close", ")")

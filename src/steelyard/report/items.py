@@ -17,6 +17,7 @@ from steelyard.core.types import Case, JsonObject, Judgment, Ranking, Response
 from steelyard.evaluation.failures import PromptErrors, item_pairs
 from steelyard.evaluation.items import ScoredItem
 from steelyard.report.case_analysis import PairEdge, graph_edges, num_conflicting
+from steelyard.report.missing_verdicts import no_verdict_word
 from steelyard.report.text_libraries import TextNeeds
 
 Key = tuple[str, str | None]
@@ -176,10 +177,15 @@ def detail(known: JoinedItem, edges: Sequence[PairEdge]) -> JsonObject:
         "wrong": [[] if outcome is None else _wrong_pairs(outcome) for outcome in known.outcomes],
         "ratings": [list(rating) for rating in _ratings(known)],
         "judgments": [
-            [judgment.left, judgment.right, judgment.verdict, judgment.judge, judgment.kind, judgment.reason]
+            [judgment.left, judgment.right, judgment.verdict, judgment.judge, judgment.kind, _shown_reason(judgment)]
             for judgment in _judgments(known)
         ],
     }
+
+
+def _shown_reason(judgment: Judgment) -> str | None:
+    is_missing = judgment.verdict == "none" and judgment.reason is not None
+    return no_verdict_word(judgment.reason or "") if is_missing else judgment.reason
 
 
 def is_of_interest(known: JoinedItem, edges: Sequence[PairEdge]) -> bool:

@@ -8,20 +8,13 @@ from msgspec import to_builtins
 from steelyard.core.types import Counts, Input, Run
 from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, isolate, table, word
 from steelyard.io.terminal_text import rule_counts
+from steelyard.report.missing_verdicts import text_key
 from steelyard.report.page import COLON, COMMA, Protocol, Section, section_texts
 from steelyard.report.sources import FinishedRun
 
 _PART = re.compile(r"(.*?)(?:(, |: )(.*))?", re.DOTALL)
 _FINDINGS = {"harmful", "harmful by model", "language bound", "language bound by model", "private data"}
 """The rules whose parts are kinds of private data, harm, or English, which have words."""
-_SLUG = re.compile(r"[^a-z0-9]+")
-_STATUS = re.compile(r"http_(\d{3})")
-_DETAILS = {
-    r"the labels have (\d\.\d\d) of the probability": "detail_probability",
-    r"at (\d+) tokens": "detail_at_tokens",
-    r"at (\d+) tokens, fewer than the \d+ asked for.*": "detail_below_the_limit",
-    r"several verdicts: (.*)": "detail_several_verdicts",
-}
 
 
 def rule_word(rule: str) -> str:
@@ -41,27 +34,6 @@ def rule_word(rule: str) -> str:
     elif (inner := f"rule_{text_key(part)}") in section_texts():
         shown = word(inner, part)
     return f"{word(f'rule_{text_key(total)}', total)}{COLON if mark == ': ' else mark}{shown}"
-
-
-def failure_word(reason: str) -> str:
-    """Return the word of the reason of failed requests; a status of the server keeps its number."""
-    status = _STATUS.fullmatch(reason)
-    if status is None:
-        return word(f"failed_{text_key(reason)}", reason)
-    return f"{word('failed_http', 'the server answered')} {status[1]}"
-
-
-def detail_word(detail: str) -> str:
-    """Return why a reply has no verdict, in words of the page where it has them; numbers and labels stay."""
-    for pattern, key in _DETAILS.items():
-        if match := re.fullmatch(pattern, detail):
-            return f"{word(key)} {match[1]}"
-    return word(f"detail_{text_key(detail)}", detail)
-
-
-def text_key(text: str) -> str:
-    """Return the key of a text among the words of the page: its letters and digits, joined by underscores."""
-    return _SLUG.sub("_", text.lower()).strip("_")
 
 
 def counts_line(name: str, counts: Counts) -> str:

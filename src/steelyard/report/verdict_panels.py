@@ -22,7 +22,7 @@ from steelyard.judging.judging_summary import JudgingSummary
 from steelyard.judging.unparsed import UNPARSED_FILE, UnparsedReply
 from steelyard.report.bars import stacked_bars
 from steelyard.report.items import cases_by_key, example_texts
-from steelyard.report.run_records import detail_word
+from steelyard.report.missing_verdicts import detail_word
 from steelyard.report.sources import FinishedRun, read_records
 
 _COLOURS = {

@@ -14,8 +14,9 @@ from steelyard.judging.run_status import JudgeStatus
 from steelyard.judging.token_use import TokenUse
 from steelyard.judging.verdicts import VerdictCounts
 from steelyard.report.judge_cards import card_panels, card_sentences
+from steelyard.report.missing_verdicts import failure_word
 from steelyard.report.page import COMMA
-from steelyard.report.run_records import failure_word, last_part
+from steelyard.report.run_records import last_part
 from steelyard.report.token_tables import token_panel, tokens_and_cost
 from steelyard.report.verdict_panels import order_bias_panels, outcome_panels, unparsed_examples
 from steelyard.views.forecasts import forecast_lines, status_lines

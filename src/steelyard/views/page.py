@@ -10,8 +10,9 @@ from steelyard.evaluation.tables import Sentence, isolate, word
 from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.findings import findings_section
 from steelyard.report.items import JoinedItems, pack
+from steelyard.report.missing_verdicts import text_key
 from steelyard.report.page import Card, CardGroup, Page, Section
-from steelyard.report.run_records import losses_section, protocol, records_section, text_key
+from steelyard.report.run_records import losses_section, protocol, records_section
 from steelyard.report.sources import (
     FinishedRun,
     KnownCases,

@@ -23,8 +23,8 @@ from steelyard.evaluation.vega import ALERT, MODEL_COLOURS, MUTED
 from steelyard.judging.sampling_summary import ResponseCounts, SamplingSummary
 from steelyard.judging.token_use import TokenUse
 from steelyard.report.bars import stacked_bars
+from steelyard.report.missing_verdicts import failure_word
 from steelyard.report.page import COMMA
-from steelyard.report.run_records import failure_word
 from steelyard.report.token_tables import token_panel, tokens_and_cost
 from steelyard.views.forecasts import sampling_forecast_lines
 from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageRun, View

@@ -9,8 +9,9 @@ from typing import Any
 
 from steelyard.core.types import Run
 from steelyard.evaluation.tables import DASH, Panel, Table
+from steelyard.report.missing_verdicts import text_key
 from steelyard.report.page import page_strings
-from steelyard.report.run_records import record_tables, text_key
+from steelyard.report.run_records import record_tables
 from steelyard.report.sources import FinishedRun, summary_of
 from steelyard.report.text_tables import TextTable, safe_cell
 from steelyard.views.view import NO_SOURCES, StageRun, View, view_of

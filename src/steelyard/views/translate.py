@@ -26,8 +26,8 @@ from steelyard.evaluation.vega import ALERT, STRONG
 from steelyard.judging.forecast import Forecast
 from steelyard.judging.translation_summary import DamageExample, LanguageTranslation, TranslateSummary
 from steelyard.report.bars import CountBar, count_bars
+from steelyard.report.missing_verdicts import text_key
 from steelyard.report.page import COLON, section_texts
-from steelyard.report.run_records import text_key
 from steelyard.report.token_tables import token_panel
 from steelyard.translation.damage_kinds import DAMAGE_KINDS
 from steelyard.views.forecasts import model_lines

@@ -38,7 +38,7 @@ const ItemWindow = ({ make, models, scales, state, items, whole, outcome, choose
     return make("div", { class: "judgments", tabindex: 0, role: "region", "aria-label": word("every_judgment") }, make("table", {}, make("tbody", {}, ...detail.judgments.map(([left, right, verdict, judge, kind, reason]) =>
       make("tr", { class: verdict !== "none" && verdict !== "tie" && cyclic.has(`${left}\u001f${right}`) ? "cycle" : null },
         make("td", {}, `${letters.get(left) || left} ${sign[verdict]} ${letters.get(right) || right}`),
-        make("td", { dir: "auto" }, judge), make("td", {}, word(`kind_${kind}`, kind)), make("td", { dir: "auto", class: "dim" }, reason || ""))))));
+        make("td", { dir: "auto" }, judge), make("td", {}, word(`kind_${kind}`, kind)), make("td", { dir: "auto", class: "dim" }, verdict === "none" ? Page.resolved(reason || "") : reason || ""))))));
   };
   const rankings = (detail, letters) => detail.rankings.map((one) => make("p", {}, make("code", { class: "dim" }, one.names.join(word("comma"))), word("colon"),
     make("bdi", {}, one.tiers.map((tier) => tier.map((id) => letters.get(id) || id).join(" = ")).join("  >  "))));
