@@ -4,11 +4,12 @@ import msgspec
 import pytest
 
 from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_run
-from steelyard.core.types import Rating
-from steelyard.evaluation.tables import word
+from steelyard.core.types import InputFinding, Rating
+from steelyard.evaluation.tables import Sentence, word
 from steelyard.io.cases import write_cases
 from steelyard.report.page import page_strings, render
 from steelyard.report.sources import read_sources
+from steelyard.stages.audit import audit
 from steelyard.stages.backbone import Config as BackboneConfig
 from steelyard.stages.backbone import backbone
 from steelyard.stages.compare import Config as CompareConfig
@@ -56,6 +57,45 @@ def test_any_run_alone_makes_a_page(tmp_path, make, anchors, num_items):
     assert [section.anchor for section in made.sections] == anchors
     assert len(made.packed.lines) == num_items
     assert made.sentences
+
+
+@pytest.mark.parametrize("num_findings", [0, 1])
+def test_no_sentence_of_a_page_stands_at_its_top_and_in_a_section(tmp_path, num_findings):
+    """The findings of the input have a section of their own, beside which that of the stage repeated its sentences."""
+    write_cases(tmp_path / "c.jsonl", made_cases(5))
+    audit(tmp_path / "c.jsonl", tmp_path / "a")
+    run = read_sources([tmp_path / "a"])[0]
+    findings = (InputFinding(check="repeated_prompts", count=1, total=5),) * num_findings
+    runs = [run._replace(run=msgspec.structs.replace(run.run, findings=findings))]
+    made = page_of(read_data(runs), title=None, language="en", budget=2**20, version="1")
+    assert made.sentences
+    assert [section.anchor for section in made.sections if section.sentences] == ["input_checks"] * num_findings
+
+
+def test_a_page_explains_only_the_terms_that_it_uses(tmp_path):
+    """Settings have names of measures; definitions and longer words have those of other terms."""
+    write_cases(tmp_path / "c.jsonl", made_cases(5))
+    audit(tmp_path / "c.jsonl", tmp_path / "a")
+    source = read_sources([tmp_path / "a"])[0]
+    run = msgspec.structs.replace(source.run, config={"metric": "exact match"})
+    html = render(page_of(read_data([source._replace(run=run)]), title=None, language="en", budget=9, version="1"))
+    assert "exact match" in html
+    terms = re.findall(r'<dt><span class="t" lang="en">(.*?)</span>', html)
+    assert "Accuracy" in terms
+    assert "Exact match" not in terms
+    strings = page_strings()
+    strings.text("first-tier frontiers")
+    assert not strings.mentions("tier")
+    strings.text("in two tiers")
+    assert strings.mentions("tier")
+
+
+def test_no_line_of_a_page_breaks_within_an_interval():
+    strings = page_strings()
+    for text in ("95.1–96.4%", "+0.6 … +17.5", "−3.3 … +4.5", "1,000.5–2,000"):
+        assert strings.text(f"n = 4: {text} <b>") == f'<bdi>n = 4: <span class="range">{text}</span> &lt;b&gt;</bdi>'
+        sentence = Sentence("say_not_disputed", {"why": text})
+        assert f'<b><bdi><span class="range">{text}</span></bdi></b>' in strings.sentence(sentence)
 
 
 def test_two_evaluations_of_one_model_are_told_apart_by_their_runs(tmp_path):

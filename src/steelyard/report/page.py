@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 LANGUAGES = ("en", "zh")
+_RANGE = re.compile(r"[+−-]?\d[\d.,]*%?(?:–| … )[+−-]?\d[\d.,]*%?")
+"""An interval of shares, of points or of other numbers."""
 _WORD = re.compile(r"@@([a-z0-9_]+)\|(.*?)@@", re.DOTALL)
 _FOLDER = files("steelyard.report") / "templates"
 _DEFINITION = "define_"
@@ -183,9 +185,10 @@ class Strings:
         self._shown: set[str] = set()
 
     def mentions(self, key: str) -> bool:
-        """Return whether a text that was shown so far has the word, as a whole or as a part, in the first language."""
-        term = self.table[key][LANGUAGES[0]].casefold()
-        return any(term in text.casefold() for text in self._shown)
+        """Return whether a text that was shown so far has the term, as words of its own, in the first language."""
+        term = re.escape(self.table[key][LANGUAGES[0]])
+        whole = re.compile(rf"(?<![\w-]){term}s?(?![\w-])", re.IGNORECASE)
+        return any(map(whole.search, self._shown))
 
     def translate(self, text: str, language: str) -> str:
         """Return the text with its words in one language; a word without translation keeps its fallback."""
@@ -210,9 +213,10 @@ class Strings:
         self._shown.add(self.table[sentence.key][LANGUAGES[0]])
         spans = []
         for language in LANGUAGES:
+            texts = {key: (value, self.translate(value, language)) for key, value in sentence.values.items()}
             gaps = {
-                key: _Gap(value, Markup("<b><bdi>{}</bdi></b>").format(self.translate(value, language)))
-                for key, value in sentence.values.items()
+                key: _Gap(value, Markup("<b><bdi>{}</bdi></b>").format(_whole_intervals(text)))
+                for key, (value, text) in texts.items()
             }
             template = Markup(html.escape(self.table[sentence.key][language], quote=False))
             spans.append(Markup('<span class="t" lang="{}">{}</span>').format(language, template.format_map(gaps)))
@@ -254,9 +258,19 @@ def _in_all_languages(texts: Mapping[str, str]) -> "Markup":
     from markupsafe import Markup
 
     if len(set(texts.values())) == 1:
-        return Markup("<bdi>{}</bdi>").format(texts[LANGUAGES[0]])
-    spans = [Markup('<span class="t" lang="{}">{}</span>').format(language, text) for language, text in texts.items()]
+        return Markup("<bdi>{}</bdi>").format(_whole_intervals(texts[LANGUAGES[0]]))
+    spans = [
+        Markup('<span class="t" lang="{}">{}</span>').format(language, _whole_intervals(text))
+        for language, text in texts.items()
+    ]
     return Markup("").join(spans)
+
+
+def _whole_intervals(text: str) -> "Markup":
+    """Return the text as safe HTML in which no line breaks within an interval."""
+    from markupsafe import Markup
+
+    return Markup(_RANGE.sub(r'<span class="range">\g<0></span>', html.escape(text, quote=False)))
 
 
 def template_environment(strings: Strings) -> "Environment":

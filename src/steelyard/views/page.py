@@ -60,7 +60,8 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
     items = JoinedItems(cases, list(data.items.values()))
     failures = find_failures(items, list(data.items))
     contents = _contents(data, PageSources(data.items, cases, failures))
-    of_stages = [section for part in contents for section in part.sections if section.panels or section.sentences]
+    sentences = _sentences(contents)
+    of_stages = _without_repeats([section for part in contents for section in part.sections], sentences)
     is_folded = len(contents) > 1 or bool(data.runs["evaluate"])
     checks = [section for section in [findings_section(data.sources)] if section.sentences]
     sections = _ordered(of_stages, checks, data.sources) if is_folded else [*checks, *of_stages]
@@ -70,13 +71,10 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
         models=tuple(data.items),
         is_simulated=is_simulated_data(data),
         cards=tuple(card for part in contents for group in _top(part.cards) for card in group.cards),
-        sentences=_sentences(contents),
+        sentences=sentences,
         groups=tuple(group for part in contents if len(part.cards) > 1 for group in part.cards),
         failures=failure_section(failures, items, [run.evidence for run in data.runs["evaluate"]]),
-        # On a page of one section its sentences are at the top; without panels it has nothing else.
-        sections=tuple(sections)
-        if len(sections) > 1
-        else tuple(section._replace(sentences=()) for section in sections if section.panels),
+        sections=tuple(sections),
         is_folded=is_folded,
         packed=pack(items, budget=budget, marks=failures.marks(len(items))),
         protocols=tuple(protocol(source.name, source.run) for source in data.sources),
@@ -125,6 +123,16 @@ def _contents(data: ReportData, sources: PageSources) -> list[StageContents]:
     contents = [view.page_contents(runs, sources) for view in views() if (runs := data.runs[view.stage])]
     others = [source for source in data.sources if source.run.stage not in data.runs]
     return [*contents, StageContents((records_section(others),))] if others else contents
+
+
+def _without_repeats(sections: Sequence[Section], top: Sequence[Sentence]) -> list[Section]:
+    """Return the sections with contents; the only one with sentences does not repeat them where all are at the top."""
+    if sum(bool(section.sentences) for section in sections) == 1:
+        sections = [
+            section._replace(sentences=()) if all(sentence in top for sentence in section.sentences) else section
+            for section in sections
+        ]
+    return [section for section in sections if section.panels or section.sentences]
 
 
 def _sentences(contents: Sequence[StageContents]) -> tuple[Sentence, ...]:
