@@ -5,7 +5,7 @@ import pytest
 from msgspec import inspect
 
 from each_value import each
-from steelyard.core.config import Config, Positive, describe_type, parse_settings, parse_toml, resolve_config
+from steelyard.core.config import Config, Positive, describe_type, parse_settings, parse_toml, resolve_config, toml_line
 from steelyard.core.errors import ConfigError
 
 
@@ -37,6 +37,25 @@ def test_a_wrong_type_is_named():
         resolve_config(Settings, {"epochs": "two"}, where="train")
     with pytest.raises(ConfigError, match=r"unknown setting 'model.pth'\n  allowed: did you mean 'path'\?"):
         resolve_config(Settings, {"model": {"pth": "x"}}, where="train")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("seed", 1),
+        ("a", 2),
+        ("a.b c", 3),
+        ("a.b c.missing", 3),
+        ("a.d", 4),
+        ("a.d.e.f", 5),
+        ("list.x", 7),
+        ("seeds", None),
+        ("", None),
+    ],
+)
+def test_the_line_of_a_setting_is_that_of_its_key_or_of_its_table(name, line):
+    lines = ("seed=1", " [ a ] # x", "'b c' = [1,2]", "[a.'d']", "e.f = {g = 1}", "[[list]]", 'x = "a = b"')
+    assert toml_line("\n".join(lines), name) == line
 
 
 def test_values_are_toml_and_else_text():

@@ -106,6 +106,24 @@ def test_recipe_errors_name_their_place(tmp_path, text, found):
     refused(tmp_path, text, found)
 
 
+def test_every_wrong_stage_of_a_recipe_is_named_with_its_line(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(
+        "[stages.a]\nverb = 'resolv'\n\n[stages.b]\nverb = 'simulate'\n[stages.b.config]\nsed = 1\n"
+        "[stages.'a.b']\nverb = 'resolve'\ncases = 'x'\ncase = 'x'\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(ConfigError) as refused:
+        read_recipe(path)
+    summary, *faults = str(refused.value).split("\n")
+    assert summary == "3 stages of the recipe are wrong"
+    assert [fault.partition(": ")[0] for fault in faults] == [
+        f"  {path}:1 at stages.a",
+        f"  {path}:7 at stages.b.config",
+        f"  {path}:11 at stages.a.b",
+    ]
+
+
 def test_find_recipe_ignores_a_folder_of_that_name(tmp_path, monkeypatch):
     (tmp_path / "demo").mkdir()
     monkeypatch.chdir(tmp_path)

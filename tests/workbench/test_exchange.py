@@ -239,6 +239,42 @@ def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_stored(bench, tm
     assert bench.rows(select(StoredAnswer)) == []
 
 
+def test_all_answers_that_are_wrong_are_named_and_none_is_stored(bench, tmp_path):
+    """One of them ended the import, and the next try found the next one."""
+
+    def wrong(record):
+        first, second = record["responses"]
+        first["values"]["score_a"]["value"] = 7
+        second["values"]["score_b"]["value"] = "many"
+
+    bench.tasks("argilla", "--project", "bench")
+    path = changed_page(tmp_path, wrong)
+    page = json.loads(path.read_text(encoding="utf-8"))
+    page["items"].append(page["items"][0] | {"external_id": "task-77"})
+    path.write_text(json.dumps(page), encoding="utf-8")
+    first, *faults, remedy = str(bench.answers(path, *PEOPLE).exception).split("\n")
+    assert first == "3 answers are wrong, and nothing was imported"
+    places = ("[0] at responses[0]: '7'", "[0] at responses[1]: 'many'", f"[{len(page['items']) - 1}]: the task")
+    for place, fault in zip(places, faults, strict=True):
+        assert fault.startswith(f"  {path}:items{place}")
+    assert "name the folder that these tasks were exported to" in remedy
+    assert bench.rows(select(StoredAnswer)) == []
+
+
+def test_all_answers_that_differ_from_earlier_ones_are_named(bench, tmp_path):
+    def change(record):
+        for response in record["responses"]:
+            score = response["values"]["score_c"]
+            score["value"] = 1 + score["value"] % 5
+
+    bench.tasks("argilla", "--project", "bench")
+    words = ("--tasks", bench.folder / "out", "--project", "bench", *PEOPLE)
+    refused = bench.run("answers", EXPORTS / "argilla", changed_page(tmp_path, change), *words).exception
+    assert str(refused).startswith("2 answers are wrong, and nothing was imported\n")
+    assert str(refused).count("a second answer of") == 2
+    assert bench.rows(select(StoredAnswer)) == []
+
+
 def test_a_skipped_task_cannot_be_judged_and_marks_must_be_in_the_text(bench, tmp_path):
     bench.tasks("label_studio", "--project", "bench")
     tasks = json.loads((EXPORTS / "label_studio" / "triples_by_2.json").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.qualification import QualificationRules, accuracy_of, reference_answer, score_answer
 from steelyard.annotation.task_kinds import kind_named, kind_names
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import ConfigError, EvidenceError, Place
 from steelyard.core.types import Judgment
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.case_import import import_cases
@@ -20,7 +20,7 @@ from steelyard.workbench.qualification.results import qualification_figures
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks, progress_of
 from steelyard.workbench.storage.qualification_tables import StoredQualificationAnswer, StoredQualificationTask
 from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredProject, StoredTask
-from steelyard.workbench.views.pages import words_of
+from steelyard.workbench.views.pages import refusal_text, words_of
 from steelyard.workbench.views.qualification_views import view_feedback
 from task_kind_cases import cases_for, simulated
 from workbench_people import NO_GOLD, NOON, answer, cases, cases_with_reference, membership_of, send, take
@@ -198,6 +198,18 @@ def test_a_case_without_a_reference_is_named_and_nothing_is_imported(school):
                 session, session.get_one(StoredProject, project), bad, by=None, at=NOON
             )
         )
+    worse = [*bad, *cases(1, first=602)]
+    places = {case.key: Place("mine.jsonl", number) for number, case in enumerate(worse, 1)}
+    with pytest.raises(EvidenceError) as refused:
+        database.write(
+            lambda session: import_qualification(
+                session, session.get_one(StoredProject, project), worse, by=None, at=NOON, places=places
+            )
+        )
+    lines = str(refused.value).split("\n")
+    assert lines[0] == "2 references are wrong, and nothing was imported"
+    assert [line.partition(": ")[0] for line in lines[1:3]] == [f"  mine.jsonl:{n} at ranking" for n in (2, 3)]
+    assert refusal_text(refused.value, "zh").count("mine.jsonl") == 2
     with database.reading() as session:
         assert qualification_figures(session, session.get_one(StoredProject, project)).available == 4
 

@@ -17,7 +17,7 @@ from steelyard.annotation.case_answers import rankings_of
 from steelyard.annotation.questions import Point, TaskQuestion, applies
 from steelyard.annotation.task_kinds import Catalogues, TaskKind
 from steelyard.core.config import Config
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import ConfigError, EvidenceError, Place
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Judgment, Ranking
 from steelyard.ranking.judgment_table import distinct_judgments, standing
@@ -77,7 +77,7 @@ def reference_answer(kind: TaskKind, case: Case, shown: Sequence[str], catalogue
     marked = {question.responses[0] for question in questions if question.input == "marks"}
     rated = [each for each in case.ratings if each.response in marked]
     if missing := marked - {each.response for each in rated}:
-        raise _unusable(case, f"no rating of {min(missing)!r} with the reference marks")
+        raise _unusable(case, f"no rating of {min(missing)!r} with the reference marks", "ratings")
     answer = TaskAnswer(
         ranking=_order(case, shown) if is_ordered else (),
         scores={
@@ -94,10 +94,10 @@ def reference_answer(kind: TaskKind, case: Case, shown: Sequence[str], catalogue
     if wrong := kind.misfits(
         answer, {each.id: response_text(each) for each in case.responses if each.id in shown}, catalogues
     ):
-        raise _unusable(case, f"a reference with {wrong[0]}")
+        raise _unusable(case, f"a reference with {wrong[0]}", "meta")
     open_points = kind.contradictions(answer, shown) if questions else ()
     if open_points:
-        raise _unusable(case, f"no reference answer to {open_points[0].responses[0]!r}")
+        raise _unusable(case, f"no reference answer to {open_points[0].responses[0]!r}", "meta.entries")
     return answer
 
 
@@ -131,13 +131,13 @@ def _order(case: Case, shown: Sequence[str]) -> Ranking:
     for verdicts in votes.values():
         first, *others = sorted(verdicts.values(), key=len, reverse=True)
         if others and len(others[0]) == len(first):
-            raise _unusable(case, f"contradicting judgments of {first[0].left!r} and {first[0].right!r}")
+            raise _unusable(case, f"contradicting judgments of {first[0].left!r} and {first[0].right!r}", "judgments")
         once.append(first[0])
     if len(once) < len(list(combinations(shown, 2))):
-        raise _unusable(case, "no reference order of the responses of a task")
+        raise _unusable(case, "no reference order of the responses of a task", "ranking")
     rankings = rankings_of(once)
     if len(rankings) != 1:
-        raise _unusable(case, "judgments that no ranking agrees with")
+        raise _unusable(case, "judgments that no ranking agrees with", "judgments")
     return tuple(tuple(tier) for tier in rankings[0])
 
 
@@ -163,10 +163,10 @@ def _with_entry(answer: TaskAnswer, question: TaskQuestion, case: Case, kind: st
     )
 
 
-def _unusable(case: Case, problem: str) -> EvidenceError:
+def _unusable(case: Case, problem: str, field: str) -> EvidenceError:
     return EvidenceError(
         f"prompt {case.prompt.id!r} has {problem}",
-        where="qualification cases",
+        where=Place("qualification cases", path=field),
         allowed="a ranking or judgments of every two responses, entries in meta.entries, ratings with their spans",
         do="add the reference answer to the case, or leave the case out",
     )

@@ -7,8 +7,8 @@ import importlib
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,9 +22,10 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.output import counts_line, echo_record, print_lines, run_answer, step_line
 from steelyard.core.config import parse_settings, resolve_config
+from steelyard.core.errors import ConfigError
 from steelyard.core.settings_help import read_settings
 from steelyard.core.types import Run
-from steelyard.io.lines import check_readable
+from steelyard.io.lines import check_readable, read_toml, toml_places
 from steelyard.io.progress import log_details
 from steelyard.io.verbs import Argument, CaseFile, SettingOption, Verb, paragraphs, run_verb, verb_parameters
 
@@ -96,7 +97,8 @@ class StageVerb(NamedTuple):
         stage = importlib.import_module(self.config[0])
         if self.verb.prepare is not None:
             getattr(stage, self.verb.prepare)(inputs, settings)
-        config = resolve_config(stage.Config, settings, where=self.stage)
+        with self._places(values):
+            config = resolve_config(stage.Config, settings, where=self.stage)
         # Before torch is imported: a name that is wrong is answered at once.
         declared = verb_parameters(self.stage)
         for name, value in inputs.items():
@@ -125,14 +127,35 @@ class StageVerb(NamedTuple):
         """Return the settings of the file, those of ``--set`` over them, and those of options over both."""
         settings: Values = {}
         if (path := values.get("config")) is not None:
-            from steelyard.io.lines import read_toml
-
             settings = read_toml(path)
         settings = merge_settings(settings, parse_settings(values.get("settings") or ()))
         for part in self.verb.parts:
             if isinstance(part, SettingOption) and values[part.parameter] not in (None, []):
                 add_setting(settings, part, values[part.parameter], self.config[0])
         return settings
+
+    @contextmanager
+    def _places(self, values: Values) -> Iterator[None]:
+        """Give a ConfigError about a setting of the file its place there; one of an option keeps the verb as place."""
+        try:
+            yield
+        except ConfigError as error:
+            path, key = values.get("config"), error.key
+            if path is None or key is None or _holds(parse_settings(values.get("settings") or ()), key):
+                raise
+            if not _holds(read_toml(path), key):
+                raise
+            with toml_places(path):
+                raise error.at(str(path)) from error
+
+
+def _holds(settings: Any, key: str) -> bool:
+    """Return whether nested settings have a value for a dotted key."""
+    for name in key.split("."):
+        if not isinstance(settings, dict) or name not in settings:
+            return False
+        settings = settings[name]
+    return True
 
 
 def process_group() -> AbstractContextManager[Any]:

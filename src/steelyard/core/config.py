@@ -75,6 +75,35 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
         raise ConfigError(f"not valid TOML: {error}", where=where) from error
 
 
+def toml_line(text: str, name: str) -> int | None:
+    """Return the 1-based line of a TOML text that begins the table or key of a dotted name, or of the nearest."""
+    table: tuple[str, ...] = ()
+    longest, line = 0, None
+    for number, content in enumerate(text.split("\n"), 1):
+        if content.lstrip().startswith("["):
+            table = _key_path(content) or table
+            path = table
+        else:
+            key, equals, _ = content.partition("=")
+            path = (*table, *_key_path(f"{key}= 0")) if equals else ()
+        if longest < len(path) and f"{name}.".startswith(".".join(path) + "."):
+            longest, line = len(path), number
+    return line
+
+
+def _key_path(line: str) -> tuple[str, ...]:
+    """Return the keys of a line that is the head of a table, or a key with a value; empty for any other."""
+    try:
+        inner: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: list[str] = []
+    while inner and isinstance(inner, dict | list):
+        name, inner = next(iter(inner.items())) if isinstance(inner, dict) else ("", inner[0])
+        path += [name] if name else []
+    return tuple(path)
+
+
 def describe_type(setting: inspect.Type) -> str:
     """Describe the values of a type: ``a number``, ``tiers, judged``, ``a list; each item: a text``."""
     match setting:
@@ -122,22 +151,25 @@ def _config_error(
     if parts["in_key"] and (of_keys := _mapping(setting)):
         key = next((str(key) for key in value if not _fits(of_keys.key_type, key)), "")
         allowed = _nearest_first(of_keys.key_type, key)
-        return ConfigError(f"{'.'.join(names)} has the key {key!r}", where=where, allowed=allowed)
+        name = ".".join(names)
+        return ConfigError(f"{name} has the key {key!r}", where=where, allowed=allowed, key=name)
     setting, value, item = _invalid_item(setting, value)
     names += [item] if item else []
     unknown = _UNKNOWN.search(message)
     table = _table(setting)
     if unknown and table:
         key = ".".join([*names, unknown[1]])
-        return ConfigError(f"unknown setting {key!r}", where=where, allowed=choices(unknown[1], _keys(table)))
+        allowed = choices(unknown[1], _keys(table))
+        return ConfigError(f"unknown setting {key!r}", where=where, allowed=allowed, key=key)
     if missing := _MISSING.search(message):
         problem = f"{'.'.join([*names, missing[1]])} is missing"
         return ConfigError(problem, where=where, allowed=describe_type(setting))
     key = ".".join(names)
     if not names or unknown:
-        return ConfigError(f"{key}: {message}" if names else message, where=where, allowed=describe_type(setting))
+        problem = f"{key}: {message}" if names else message
+        return ConfigError(problem, where=where, allowed=describe_type(setting), key=key or None)
     text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return ConfigError(f"{key} is {text}", where=where, allowed=_nearest_first(setting, value))
+    return ConfigError(f"{key} is {text}", where=where, allowed=_nearest_first(setting, value), key=key)
 
 
 def _nearest_first(setting: inspect.Type, value: Any) -> str:

@@ -20,9 +20,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from steelyard.core.remedies import Advice, Wording, worded
+from steelyard.core.remedies import Advice, Wording, joined, worded
 
 _MOST_NAMES = 20
+_MOST_FAULTS = 20
 # Of TRL and transformers 5, OpenRLHF 0.9 and LLaMA-Factory 0.9. Units may differ: a batch here is a number of prompts
 # with all their answers (``steelyard VERB --settings``).
 _OURS = {
@@ -122,6 +123,8 @@ class UserError(Exception):
         self.where = where
         self.allowed = allowed
         self.do = do
+        self.parts: tuple[UserError, ...] = ()
+        """The errors that `Faults` joined in this one."""
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -136,7 +139,7 @@ class UserError(Exception):
             (self.problem,),
         )
 
-    def _more(self) -> dict[str, int]:
+    def _more(self) -> dict[str, Any]:
         """Return what an error of this class has beside its texts and its place."""
         return {}
 
@@ -162,7 +165,22 @@ class RecordError(UserError):
 
 
 class ConfigError(UserError):
-    """An unknown setting, a wrong type, a value that is not allowed."""
+    """An unknown setting, a wrong type, a value that is not allowed. ``key``: the dotted setting, if known."""
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        where: Place | str | None = None,
+        allowed: str | None = None,
+        do: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        super().__init__(problem, where=where, allowed=allowed, do=do)
+        self.key = key
+
+    def _more(self) -> dict[str, Any]:
+        return {"key": self.key}
 
 
 class KindError(UserError):
@@ -199,7 +217,7 @@ class WaitingError(UserError):
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.num_waiting = num_waiting
 
-    def _more(self) -> dict[str, int]:
+    def _more(self) -> dict[str, Any]:
         return {"num_waiting": self.num_waiting}
 
 
@@ -215,6 +233,43 @@ class MissingPartError(UserError):
 
 class EvidenceError(UserError):
     """Cases that lack what the request needs."""
+
+
+class Faults:
+    """Collect errors of one kind, so that one error names all of them with their places.
+
+    ``summary`` follows their number: "answers are wrong, and nothing was imported".
+    """
+
+    def __init__(self, summary: str, kind: type[UserError] = RecordError) -> None:
+        self._summary, self._kind = summary, kind
+        self._errors: list[UserError] = []
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Keep an error of the kind that the block raises for `check`."""
+        try:
+            yield
+        except self._kind as error:
+            self._errors.append(error)
+
+    def check(self) -> None:
+        """Raise the error that was gathered, or one error with the first twenty of several."""
+        errors = self._errors
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            lines: list[str] = [f"{len(errors)} {self._summary}"]
+            for error in errors[:_MOST_FAULTS]:
+                allowed = f" (allowed: {error.allowed})" if error.allowed else ""
+                lines.append(f"\n  {error.where}: " if error.where else "\n  ")
+                lines += [error.problem, allowed]
+            if len(errors) > _MOST_FAULTS:
+                lines.append(f"\n  … and {len(errors) - _MOST_FAULTS} more")
+            advice = list(dict.fromkeys(error.do for error in errors if error.do))
+            combined = self._kind(Advice(*lines), do=joined("; ", advice) if advice else None)
+            combined.parts = tuple(errors[:_MOST_FAULTS])
+            raise combined
 
 
 @contextmanager

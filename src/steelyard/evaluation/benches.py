@@ -21,7 +21,7 @@ from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.data_files import expand_inputs
 from steelyard.io.hashing import file_hash
 from steelyard.io.kept import read_kept
-from steelyard.io.lines import read_toml
+from steelyard.io.lines import read_toml, toml_places
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows
 from steelyard.io.tables import is_parquet
 from steelyard.statistics.stated_label_error import StatedLabelError
@@ -80,7 +80,8 @@ def read_bench_file(kind: str, settings: JsonObject, benches: Sequence[Path]) ->
         raise ConfigError(problem, do=Advice("run ", Command("evaluate"), " for each of them"))
     (table,) = tables
     content = read_toml(table)
-    resolve_config(load("benches", SUBSETS_KIND).Config, content, where=str(table))
+    with toml_places(table):
+        resolve_config(load("benches", SUBSETS_KIND).Config, content, where=str(table))
     merged: JsonObject = {"name": table.absolute().parent.name, **content}
     for key, value in settings.items():
         merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) and value else value

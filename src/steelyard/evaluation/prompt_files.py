@@ -14,7 +14,7 @@ from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Case, Prompt
 from steelyard.curation.splits import root_text
 from steelyard.evaluation.recognition import known_cases
-from steelyard.io.lines import read_toml
+from steelyard.io.lines import read_toml, toml_places
 from steelyard.io.progress import track
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on
 from steelyard.prompts.balance import WantedShares, check_shares
@@ -71,7 +71,8 @@ def with_shares(config: Settings, shares: Path | None) -> Settings:
         return config
     if config.shares.are_given:
         raise ConfigError("shares as a file and as settings", where=str(shares), do="give one of them")
-    table = resolve_config(SharesFile, read_toml(shares), where=str(shares))
+    with toml_places(shares):
+        table = resolve_config(SharesFile, read_toml(shares), where=str(shares))
     with errors_at(str(shares)):
         check_shares(WantedShares(table.category, table.language))
     return msgspec.structs.replace(config, category_shares=table.category, language_shares=table.language)

@@ -9,8 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.core.config import parse_toml
-from steelyard.core.errors import FileError, Place
+from steelyard.core.config import parse_toml, toml_line
+from steelyard.core.errors import ConfigError, FileError, Place
 from steelyard.core.types import JsonObject
 from steelyard.io.compression import open_unpacked
 from steelyard.io.encodings import BYTE_ORDER_MARK, check_narrow, check_utf8, is_plain_text, open_text
@@ -179,6 +179,22 @@ def read_toml(path: Path) -> JsonObject:
     check_text(path)
     content = read_whole(path)
     return parse_toml(check_utf8(content, Place(str(path))), where=str(path))
+
+
+@contextmanager
+def toml_places(path: Path) -> Iterator[None]:
+    """Give a ConfigError about a TOML file, or about a part of it as ``FILE at a.b``, the line of its table or key."""
+    try:
+        yield
+    except ConfigError as error:
+        file, _, part = str(error.where).partition(" at ")
+        if file != str(path) or not path.is_file():
+            raise
+        name = ".".join(filter(None, (part, error.key)))
+        line = toml_line(read_whole(path).decode(errors="replace"), name)
+        if line is None:
+            raise
+        raise error.at(Place(file, line, part or None)) from error
 
 
 def read_whole(path: Path, encoding: str | None = None) -> bytes:

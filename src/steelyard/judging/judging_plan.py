@@ -16,7 +16,7 @@ from steelyard.core.protocols import Chat
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Input, InputFinding
 from steelyard.io.cases import FileCases, read_cases
-from steelyard.io.lines import read_toml
+from steelyard.io.lines import read_toml, toml_places
 from steelyard.io.scored_cases import HashCoverage, JoinedScores
 from steelyard.judging.pair_plans import PairChoice, PairPlan
 from steelyard.judging.panel import PanelChoice, PanelConfig, PanelMember, choose_panel
@@ -127,7 +127,8 @@ def choose_judges(config: Config, prices: Path | None, chat: Chat | None, *, nee
         built=chat,
     )
     if prices is not None:
-        choice = choice.priced(read_toml(prices), where=str(prices))
+        with toml_places(prices):
+            choice = choice.priced(read_toml(prices), where=str(prices))
     if needs_prices and any(member.price is None for member in choice.members):
         do = Advice("name a file of prices, ", Remedy("prices", "prices.toml"), ", or ", Remedy("price", [1.0, 2.0]))
         raise ConfigError("max_cost needs a price for every model", where="max_cost", do=do)

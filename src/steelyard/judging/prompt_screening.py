@@ -16,7 +16,7 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, read_placed_cases
-from steelyard.io.lines import read_toml
+from steelyard.io.lines import read_toml, toml_places
 from steelyard.io.progress import track
 from steelyard.judging.prompt_models import Categories
 from steelyard.prompts.classification import CategoryMapping, count_mapped, mapped, people_category
@@ -75,7 +75,11 @@ def _reader(cases: Path, categories: Categories) -> Callable[[], Iterator[Case]]
 
 def read_categories(path: Path | None, human: Path | None, *, is_classified: bool) -> Categories:
     """Return the taxonomy and people's categories. Raises ConfigError for these without a language model."""
-    tree = taxonomy() if path is None else parse_taxonomy(read_toml(path), where=str(path))
+    if path is None:
+        tree = taxonomy()
+    else:
+        with toml_places(path):
+            tree = parse_taxonomy(read_toml(path), where=str(path))
     if human is None:
         return Categories(tree, path is not None, (), 0)
     if not is_classified:

@@ -9,7 +9,7 @@ from steelyard.core.errors import EvidenceError, FileError, Place, choices, list
 from steelyard.core.types import JsonObject
 from steelyard.io.cases import read_cases
 from steelyard.io.json_text import decode_json
-from steelyard.io.lines import check_text, read_toml, read_whole
+from steelyard.io.lines import check_text, read_toml, read_whole, toml_places
 from steelyard.judging.sampling import ModelChoices, choose_models
 from steelyard.responses.plan import SamplingPlan, parse_plan
 
@@ -19,7 +19,8 @@ _SHIPPED = (Path(__file__).parents[1] / "recipes" / "plans", Path(__file__).pare
 def chosen_plan(plan: Path) -> tuple[Path, ModelChoices]:
     """Return the file of a plan, and its models with their checked settings."""
     path = find_plan(plan)
-    return path, choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
+    with toml_places(path):
+        return path, choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
 
 
 def find_plan(plan: Path) -> Path:

@@ -15,7 +15,7 @@ from steelyard.evaluation.benches import split_kinds
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.io.atomic import atomic_write, only_writer, write_text
 from steelyard.io.hashing import file_hash
-from steelyard.io.lines import read_toml
+from steelyard.io.lines import read_toml, toml_places
 from steelyard.io.run_folder import RUN_FILE, installed_versions, read_run
 from steelyard.recipes.measured_arms import MeasuredArm, MeasuredArms, measure_arm
 from steelyard.recipes.recipe import Recipe, build_recipe
@@ -57,7 +57,8 @@ def read_experiment(kind: type[ExperimentType], path: Path, settings: JsonObject
     for key, value in (settings or {}).items():
         both = isinstance(value, dict) and isinstance(content.get(key), dict)
         content[key] = content[key] | value if both else value
-    experiment = resolve_config(kind, content, where=str(path))
+    with toml_places(path):
+        experiment = resolve_config(kind, content, where=str(path))
     num_seeds = len(set(experiment.seeds))
     if num_seeds < _MIN_SEEDS:
         raise ConfigError(f"{num_seeds} seeds", where=f"{path} at seeds", allowed=f"{_MIN_SEEDS} different or more")

@@ -19,14 +19,14 @@ import msgspec
 
 from steelyard import stages
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError, FileError, choices
+from steelyard.core.errors import ConfigError, Faults, FileError, choices
 from steelyard.core.names import name_key
 from steelyard.core.plugins import build
 from steelyard.core.types import JsonObject, Run
 from steelyard.evaluation.benches import CASE_KINDS, PLAIN_KIND, split_kinds
 from steelyard.io.cases import CASE_SUFFIXES
 from steelyard.io.data_files import matching_files
-from steelyard.io.lines import check_readable, read_toml
+from steelyard.io.lines import check_readable, read_toml, toml_places
 from steelyard.io.rows import ROW_SUFFIXES
 from steelyard.io.run_folder import path_inside
 from steelyard.judging.sampling_plans import shipped_plans
@@ -266,9 +266,11 @@ def read_recipe(path: Path, settings: JsonObject | None = None, *, seed: int | N
 
     A key is a setting of the stage, or the name of an input (``model`` of a training).
 
-    Raises ConfigError for an unknown stage, verb, input or setting, and for stages that wait for each other.
+    Raises ConfigError for unknown stages, verbs, inputs or settings, with the line of each, and for stages that wait
+    for each other.
     """
-    return build_recipe(read_toml(path), path, settings, seed=seed)
+    with toml_places(path):
+        return build_recipe(read_toml(path), path, settings, seed=seed)
 
 
 def build_recipe(
@@ -299,12 +301,15 @@ def build_recipe(
             raise ConfigError(f"the recipe has no stage {name!r}", where="settings", allowed=choices(name, tables))
     shared = content.get("seed") if seed is None else seed
     steps: dict[str, Step] = {}
+    faults = Faults("stages of the recipe are wrong", ConfigError)
     for name, table in tables.items():
         where = f"{path} at stages.{name}"
         changed = overrides.get(name, {})
-        if table.get("verb") == "evaluate":
-            table, changed = _with_bench_kind(table, changed, tables, path.parent, where)  # noqa: PLW2901
-        steps[name] = _step(name, table, changed, stages=tables, seed=shared, where=where)
+        with faults.gathered(), toml_places(path):
+            if table.get("verb") == "evaluate":
+                table, changed = _with_bench_kind(table, changed, tables, path.parent, where)  # noqa: PLW2901
+            steps[name] = _step(name, table, changed, stages=tables, seed=shared, where=where)
+    faults.check()
     return Recipe(path, str(content.get("about", "")), tuple(steps[name] for name in _ordered(steps, path)))
 
 
@@ -423,4 +428,4 @@ def _ordered(steps: Mapping[str, Step], path: Path) -> list[str]:
 def _check_keys(table: JsonObject, allowed: set[str], where: str) -> None:
     for key in table:
         if key not in allowed:
-            raise ConfigError(f"unknown key {key!r}", where=where, allowed=choices(key, allowed))
+            raise ConfigError(f"unknown key {key!r}", where=where, allowed=choices(key, allowed), key=key)

@@ -15,6 +15,7 @@ from steelyard.core.text import number_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from steelyard.core.errors import Place
     from steelyard.core.types import Case, JsonObject
     from steelyard.workbench.storage.database import Database
     from steelyard.workbench.storage.tables import StoredProject
@@ -67,7 +68,7 @@ def import_cases_of_file(
     Example: `steelyard workbench import reference.jsonl --project bench --qualification`
     """
     from steelyard.annotation.pipeline import WITHOUT_REVIEW
-    from steelyard.io.cases import read_cases, read_placed_cases
+    from steelyard.io.cases import read_placed_cases
     from steelyard.workbench.pipeline.case_import import import_cases
     from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, project_named
 
@@ -79,7 +80,7 @@ def import_cases_of_file(
                 where=option,
                 do=f"omit {option}, or omit --qualification",
             )
-        _import_qualification(list(read_cases(cases)), project, database)
+        _import_qualification(list(read_placed_cases(cases)), project, database)
         return
     read = list(read_placed_cases(cases))
     opened = open_workbench(database, is_made=True)
@@ -105,13 +106,15 @@ def import_cases_of_file(
     print_lines([opened.write(work)])
 
 
-def _import_qualification(read: "list[Case]", project: str, database: str) -> None:
+def _import_qualification(read: "list[tuple[Place, Case]]", project: str, database: str) -> None:
     from steelyard.workbench.pipeline.projects import settings_of
     from steelyard.workbench.qualification.material import import_qualification
 
     def work(session: "Session") -> list[str]:
         stored = existing_project(session, project)
-        imported = import_qualification(session, stored, read, by=None, at=time.time())
+        places = {case.key: place for place, case in read}
+        cases = [case for _, case in read]
+        imported = import_qualification(session, stored, cases, by=None, at=time.time(), places=places)
         before = f" {imported.num_before} were there before." if imported.num_before else ""
         undecided = number_of(imported.num_undecided, "task")
         left_out = f" {undecided} on which people differ left out." if imported.num_undecided else ""

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.external_answers import ExternalAnswer, missing_parts, task_answer
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.core.errors import ConfigError, Place, RecordError
+from steelyard.core.errors import ConfigError, Faults, Place, RecordError
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Record
+from steelyard.workbench.exchange.external_forms import WRONG_ANSWERS
 from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
@@ -51,8 +52,12 @@ def check_answers(
     answers: Sequence[ExternalAnswer],
     people: Mapping[str, StoredPerson],
 ) -> tuple[list[ReadyAnswer], list[LeftOut], int]:
-    """Return the answers to store, those that are left out, and the number of those that are stored already."""
+    """Return the answers to store, those that are left out, and the number of those that are stored already.
+
+    Raises RecordError with all answers that are wrong.
+    """
     entries, settings = manifest.by_key, settings_of(project)
+    faults = Faults(WRONG_ANSWERS)
     seen: dict[tuple[str, int], ExternalAnswer] = {}
     ready: list[ReadyAnswer] = []
     left_out: list[LeftOut] = []
@@ -60,41 +65,41 @@ def check_answers(
     for external in answers:
         entry, person = entries[external.task], people[external.person]
         earlier = seen.setdefault((external.task, person.id), external)
-        if earlier is not external:
-            if earlier._replace(source=external.source, seconds=external.seconds, at=external.at) == external:
+        with faults.gathered():
+            if earlier is not external:
+                _check_equal(earlier, external)
                 continue
-            raise RecordError(
-                f"a second answer of {external.person!r} to {external.task}; the other one is at {earlier.source}",
-                where=external.source,
-                do="leave one of the two out",
-            )
-        task, blind = _task_of(session, project, entry, external.source)
-        if missing := missing_parts(external, entry.letters, has_scores=entry.has_scores):
-            left_out.append(leave_out(external, f"incomplete: {'; '.join(missing)}"))
-            continue
-        content = _stored_content(external, entry, blind)
-        stored = _stored_answer(session, task.id, person.id)
-        if stored is not None:
-            if stored != content:
-                raise RecordError(
-                    f"{person.name!r} has given another answer to {external.task} in the workbench",
-                    where=external.source,
-                    do="leave this one out: answers are not replaced",
+            task, blind = _task_of(session, project, entry, external.source)
+            if missing := missing_parts(external, entry.letters, has_scores=entry.has_scores):
+                left_out.append(leave_out(external, f"incomplete: {'; '.join(missing)}"))
+                continue
+            content = _stored_content(external, entry, blind)
+            if _is_stored(session, task, person, content, external):
+                num_before += 1
+                continue
+            if wrong := kind_named(task.kind).misfits(content, _texts(blind), catalogues_of(settings)):
+                raise RecordError(f"the answer has {wrong[0]}", where=external.source)
+            if open_points := kind_named(task.kind).contradictions(content, task.responses):
+                letters = {response: letter for letter, response in blind.ids.items()}
+                reasons = "; ".join(
+                    f"{each.problem} ({', '.join(letters.get(name, name) for name in each.responses)})"
+                    for each in open_points
                 )
-            num_before += 1
-            continue
-        if wrong := kind_named(task.kind).misfits(content, _texts(blind), catalogues_of(settings)):
-            raise RecordError(f"the answer has {wrong[0]}", where=external.source)
-        if open_points := kind_named(task.kind).contradictions(content, task.responses):
-            letters = {response: letter for letter, response in blind.ids.items()}
-            reasons = "; ".join(
-                f"{each.problem} ({', '.join(letters.get(name, name) for name in each.responses)})"
-                for each in open_points
-            )
-            left_out.append(leave_out(external, f"contradictory: {reasons}"))
-        else:
-            ready.append(ReadyAnswer(external, entry, person.id, content))
+                left_out.append(leave_out(external, f"contradictory: {reasons}"))
+            else:
+                ready.append(ReadyAnswer(external, entry, person.id, content))
+    faults.check()
     return ready, left_out, num_before
+
+
+def _check_equal(earlier: ExternalAnswer, external: ExternalAnswer) -> None:
+    """Raise RecordError for an answer that differs from an earlier one of the same person to the task."""
+    if earlier._replace(source=external.source, seconds=external.seconds, at=external.at) != external:
+        raise RecordError(
+            f"a second answer of {external.person!r} to {external.task}; the other one is at {earlier.source}",
+            where=external.source,
+            do="leave one of the two out",
+        )
 
 
 def _task_of(
@@ -131,13 +136,22 @@ def _texts(blind: BlindTask) -> dict[str, str]:
     return {response: blind.texts[letter].stored for letter, response in blind.ids.items()}
 
 
-def _stored_answer(session: Session, task: int, person: int) -> TaskAnswer | None:
-    content = session.scalar(
+def _is_stored(
+    session: Session, task: StoredTask, person: StoredPerson, content: TaskAnswer, external: ExternalAnswer
+) -> bool:
+    """Return whether the workbench has the answer. Raises RecordError where it has another one of the person."""
+    stored = session.scalar(
         select(StoredAnswer.content).where(
-            StoredAnswer.task_id == task, StoredAnswer.person_id == person, StoredAnswer.stage == "annotation"
+            StoredAnswer.task_id == task.id, StoredAnswer.person_id == person.id, StoredAnswer.stage == "annotation"
         )
     )
-    return None if content is None else msgspec.convert(content, TaskAnswer)
+    if stored is not None and msgspec.convert(stored, TaskAnswer) != content:
+        raise RecordError(
+            f"{person.name!r} has given another answer to {external.task} in the workbench",
+            where=external.source,
+            do="leave this one out: answers are not replaced",
+        )
+    return stored is not None
 
 
 def leave_out(external: ExternalAnswer, reason: str) -> LeftOut:

@@ -65,7 +65,7 @@ def import_answers(
 
     ``people``: names of accounts by the name or number in the tool; others have the same name in both. Answers without
     a time are filed at ``at``. Raises ConfigError for people without an account and for another project's manifest, and
-    RecordError for the first answer that is wrong.
+    RecordError with all answers that are wrong.
     """
     manifest, every = exported.manifest, list(exported.answers)
     with database.reading() as session:

@@ -13,9 +13,10 @@ import msgspec
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.external_answers import ExternalAnswer, missing_parts, task_answer
 from steelyard.annotation.task_kinds import TaskKind, kind_named
-from steelyard.core.errors import ConfigError, EvidenceError, RecordError
+from steelyard.core.errors import ConfigError, EvidenceError, Faults, RecordError
 from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, Judgment, Rating, Record
+from steelyard.workbench.exchange.external_forms import WRONG_ANSWERS
 from steelyard.workbench.exchange.external_tasks import ManifestTask, ReadExport, TaskManifest, blind_entry
 
 
@@ -65,7 +66,8 @@ def add_answers(cases: Iterable[Case], exported: ReadExport, *, people: Mapping[
         )
     entries = manifest.by_key
     of_case: defaultdict[tuple[str, str | None], list[ExternalAnswer]] = defaultdict(list)
-    every = _without_repeats(exported.answers)
+    faults = Faults(WRONG_ANSWERS)
+    every = _without_repeats(exported.answers, faults)
     for answer in every:
         entry = entries[answer.task]
         of_case[entry.prompt, entry.language].append(answer)
@@ -73,12 +75,15 @@ def add_answers(cases: Iterable[Case], exported: ReadExport, *, people: Mapping[
     num_before = 0
     written: list[Case] = []
     for case in cases:
-        evidence = [
-            _evidence(case, manifest, entries[answer.task], answer, people.get(answer.person, answer.person))
-            for answer in of_case.pop((case.prompt.id, case.prompt.language), ())
-        ]
-        new = [each for each in evidence if not _is_known(case, each)]
-        num_before += len(evidence) - len(new)
+        new: list[_AnswerEvidence] = []
+        for answer in of_case.pop((case.prompt.id, case.prompt.language), ()):
+            person = people.get(answer.person, answer.person)
+            with faults.gathered():
+                evidence = _evidence(case, manifest, entries[answer.task], answer, person)
+                if _is_known(case, evidence):
+                    num_before += 1
+                else:
+                    new.append(evidence)
         added += new
         written.append(
             msgspec.structs.replace(
@@ -87,6 +92,7 @@ def add_answers(cases: Iterable[Case], exported: ReadExport, *, people: Mapping[
                 ratings=(*case.ratings, *(rating for each in new for rating in each.ratings)),
             )
         )
+    faults.check()
     for (prompt, _), orphans in of_case.items():
         raise EvidenceError(
             f"the case file lacks the prompt {prompt!r} of {orphans[0].task}",
@@ -104,16 +110,17 @@ def add_answers(cases: Iterable[Case], exported: ReadExport, *, people: Mapping[
     return AnsweredCases(tuple(written), counts)
 
 
-def _without_repeats(answers: Iterable[ExternalAnswer]) -> list[ExternalAnswer]:
+def _without_repeats(answers: Iterable[ExternalAnswer], faults: Faults) -> list[ExternalAnswer]:
     seen: dict[tuple[str, str], ExternalAnswer] = {}
     for answer in answers:
         earlier = seen.setdefault((answer.task, answer.person), answer)
-        if earlier._replace(source=answer.source, seconds=answer.seconds, at=answer.at) != answer:
-            raise RecordError(
-                f"a second answer of {answer.person!r} to {answer.task}; the other one is at {earlier.source}",
-                where=answer.source,
-                do="leave one of the two out",
-            )
+        with faults.gathered():
+            if earlier._replace(source=answer.source, seconds=answer.seconds, at=answer.at) != answer:
+                raise RecordError(
+                    f"a second answer of {answer.person!r} to {answer.task}; the other one is at {earlier.source}",
+                    where=answer.source,
+                    do="leave one of the two out",
+                )
     return list(seen.values())
 
 

@@ -10,7 +10,6 @@ the export has no text that would show how a browser counted characters beyond U
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from steelyard.workbench.exchange.external_forms import (
     SCORES,
     ExternalTool,
     FormChoice,
+    ReadingLog,
     choices,
     entry_of,
     instructions,
@@ -149,24 +149,33 @@ def _export_files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*.json") if ".argilla" not in file.parts)
 
 
-def _read(path: Path, entries: Mapping[str, ManifestTask], skipped: Counter[str]) -> Iterator[ExternalAnswer]:
+def _read(path: Path, entries: Mapping[str, ManifestTask], log: ReadingLog) -> Iterator[ExternalAnswer]:
     """Yield the answers of every person to every record of a page of the server, or of an export."""
     num_records = 0
     total = 0
     for record, place, size in _records(path):
         num_records, total = num_records + 1, size
-        entry = entry_of(record.get("external_id", record.get("id")), entries, place)
-        for number, response in enumerate(_responses(record, place)):
-            where = place._replace(path=f"responses[{number}]")
-            person, values = response.get("user_id"), response.get("values")
-            if not isinstance(person, str) or not isinstance(values, dict | None):
-                raise RecordError("a response without user_id and values", where=where, allowed="a page of the server")
-            if response.get("status") == "draft":
-                skipped["drafts"] += 1
-                continue
-            yield _answer(response, {name: _value(each, where) for name, each in (values or {}).items()}, entry, where)
+        with log.faults.gathered():
+            entry = entry_of(record.get("external_id", record.get("id")), entries, place)
+            for number, response in enumerate(_responses(record, place)):
+                with log.faults.gathered():
+                    answer = _response(response, entry, place._replace(path=f"responses[{number}]"))
+                    if answer is None:
+                        log.not_answers["drafts"] += 1
+                    else:
+                        yield answer
     if total > num_records:
-        skipped["records of the dataset that this page lacks"] += total - num_records
+        log.not_answers["records of the dataset that this page lacks"] += total - num_records
+
+
+def _response(response: JsonObject, entry: ManifestTask, where: Place) -> ExternalAnswer | None:
+    """Return the answer of a person; null for a draft."""
+    person, values = response.get("user_id"), response.get("values")
+    if not isinstance(person, str) or not isinstance(values, dict | None):
+        raise RecordError("a response without user_id and values", where=where, allowed="a page of the server")
+    if response.get("status") == "draft":
+        return None
+    return _answer(response, {name: _value(each, where) for name, each in (values or {}).items()}, entry, where)
 
 
 def _records(path: Path) -> Iterator[tuple[JsonObject, Place, int]]:

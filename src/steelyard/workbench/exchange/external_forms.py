@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE
 from steelyard.annotation.external_answers import ExternalAnswer
-from steelyard.core.errors import Place, RecordError
+from steelyard.core.errors import Faults, Place, RecordError
 from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.workbench.exchange.external_tasks import ExternalTasks, ManifestTask
@@ -19,6 +19,8 @@ from steelyard.workbench.views.pages import LANGUAGES
 
 SCORES = tuple(range(LOWEST_SCORE, HIGHEST_SCORE + 1))
 _BETWEEN = " / "
+WRONG_ANSWERS = "answers are wrong, and nothing was imported"
+"""The summary of faults in an export."""
 
 
 class FormChoice(NamedTuple):
@@ -28,18 +30,24 @@ class FormChoice(NamedTuple):
     text: str
 
 
+class ReadingLog(NamedTuple):
+    """Answers that are none (drafts), counted by reason, and the faults of others."""
+
+    not_answers: Counter[str]
+    faults: Faults
+
+
 class ExternalTool(NamedTuple):
     """A tool that tasks go to.
 
     ``write`` returns the files of one group of tasks, by their path inside its folder. ``export_files`` finds the files
-    with answers in a folder that the tool exported, and ``read`` reads one of them; answers that are none (drafts) are
-    counted with their reason.
+    with answers in a folder that the tool exported, and ``read`` reads one of them.
     """
 
     name: str
     write: Callable[[ExternalTasks, str], Mapping[str, str]]
     export_files: Callable[[Path], Sequence[Path]]
-    read: Callable[[Path, Mapping[str, ManifestTask], Counter[str]], Iterator[ExternalAnswer]]
+    read: Callable[[Path, Mapping[str, ManifestTask], ReadingLog], Iterator[ExternalAnswer]]
 
 
 def title(key: str, letter: str = "") -> str:

@@ -6,7 +6,6 @@ person answered it after all. Projects of Label Studio give each task to one per
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,14 @@ import msgspec
 from steelyard.annotation.answers import Span
 from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject
 from steelyard.io.rows import read_rows
 from steelyard.workbench.exchange.external_forms import (
     SCORES,
     ExternalTool,
     FormChoice,
+    ReadingLog,
     choices,
     entry_of,
     instructions,
@@ -109,29 +110,35 @@ def _export_files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.json"))
 
 
-def _read(path: Path, entries: Mapping[str, ManifestTask], skipped: Counter[str]) -> Iterator[ExternalAnswer]:
+def _read(path: Path, entries: Mapping[str, ManifestTask], log: ReadingLog) -> Iterator[ExternalAnswer]:
     """Yield every annotation of every task of a JSON export."""
     for row in read_rows(path):
-        data, annotations = row.value.get("data"), row.value.get("annotations")
-        if not isinstance(data, dict) or not isinstance(annotations, list):
-            raise RecordError(
-                "a task without data and annotations", where=row.place, allowed="the export format JSON", do="export it"
-            )
-        entry = entry_of(data.get("task"), entries, row.place)
-        drafts = row.value.get("drafts")
-        skipped["drafts"] += len(drafts) if isinstance(drafts, list) else 0
-        read: list[ExternalAnswer] = []
-        for number, annotation in enumerate(annotations):
-            place = row.at(f"annotations[{number}]")
+        with log.faults.gathered():
+            yield from _task_answers(row, entries, log)
+
+
+def _task_answers(row: Row, entries: Mapping[str, ManifestTask], log: ReadingLog) -> Iterator[ExternalAnswer]:
+    data, annotations = row.value.get("data"), row.value.get("annotations")
+    if not isinstance(data, dict) or not isinstance(annotations, list):
+        raise RecordError(
+            "a task without data and annotations", where=row.place, allowed="the export format JSON", do="export it"
+        )
+    entry = entry_of(data.get("task"), entries, row.place)
+    drafts = row.value.get("drafts")
+    log.not_answers["drafts"] += len(drafts) if isinstance(drafts, list) else 0
+    read: list[ExternalAnswer] = []
+    for number, annotation in enumerate(annotations):
+        place = row.at(f"annotations[{number}]")
+        with log.faults.gathered():
             if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
                 raise RecordError("an annotation without a result", where=place, allowed='{"result": […]}')
             read.append(_answer(annotation, data, entry, place))
-        answered = {answer.person for answer in read if answer.cannot_judge != _SKIPPED}
-        for answer in read:
-            if answer.cannot_judge == _SKIPPED and answer.person in answered:
-                skipped["skipped, and answered as well"] += 1
-            else:
-                yield answer
+    answered = {answer.person for answer in read if answer.cannot_judge != _SKIPPED}
+    for answer in read:
+        if answer.cannot_judge == _SKIPPED and answer.person in answered:
+            log.not_answers["skipped, and answered as well"] += 1
+        else:
+            yield answer
 
 
 def _answer(annotation: JsonObject, data: JsonObject, entry: ManifestTask, place: Place) -> ExternalAnswer:

@@ -6,7 +6,6 @@ stores the places of a mark in what its page shows, where line breaks are left o
 nobody could tell which words of the text were meant.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from steelyard.workbench.exchange.external_forms import (
     SCORES,
     ExternalTool,
     FormChoice,
+    ReadingLog,
     choices,
     entry_of,
     instructions,
@@ -99,7 +99,7 @@ def _export_files(folder: Path) -> list[Path]:
     return sorted(folder.rglob(_STATE))
 
 
-def _read(path: Path, entries: Mapping[str, ManifestTask], skipped: Counter[str]) -> Iterator[ExternalAnswer]:
+def _read(path: Path, entries: Mapping[str, ManifestTask], log: ReadingLog) -> Iterator[ExternalAnswer]:
     """Yield the answers of the person whose state a file is. A task that was opened and left empty has none."""
     state = decode_json(read_whole(path), Place(str(path)))
     person = state.get("user_id") if isinstance(state, dict) else None
@@ -114,13 +114,13 @@ def _read(path: Path, entries: Mapping[str, ManifestTask], skipped: Counter[str]
     behavior = state.get(_BEHAVIOR)
     for task, labels in answered.items():
         place = Place(f"{path}:{_LABELS}[{task!r}]")
-        entry = entry_of(task, entries, place)
-        entered = _entered(labels, place)
-        if not entered:
-            skipped["tasks without an answer"] += 1
-            continue
-        seen = behavior.get(task) if isinstance(behavior, dict) else None
-        yield _answer(person, entered, seen if isinstance(seen, dict) else {}, entry, place)
+        with log.faults.gathered():
+            entry = entry_of(task, entries, place)
+            if not (entered := _entered(labels, place)):
+                log.not_answers["tasks without an answer"] += 1
+                continue
+            seen = behavior.get(task) if isinstance(behavior, dict) else None
+            yield _answer(person, entered, seen if isinstance(seen, dict) else {}, entry, place)
 
 
 def _answer(

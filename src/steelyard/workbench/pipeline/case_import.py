@@ -25,7 +25,7 @@ from steelyard.workbench.storage.tables import StoredItem, StoredProject, Stored
 
 CasePlaces = Mapping[tuple[str, str | None], Place]
 """The places of cases in their file, by their keys."""
-_NO_PLACES: CasePlaces = MappingProxyType({})
+NO_PLACES: CasePlaces = MappingProxyType({})
 _BLOCK = 500
 _LONGEST = {"prompt": 500, "language": 40, "category": 200, "batch": 200}
 """The characters that columns of `StoredItem` hold: SQLite would take more, and could not move to PostgreSQL."""
@@ -49,7 +49,7 @@ def import_cases(
     batch: str,
     by: int | None,
     at: float,
-    places: CasePlaces = _NO_PLACES,
+    places: CasePlaces = NO_PLACES,
 ) -> ImportNote:
     """Make an item of each case, with its tasks, as one batch.
 
@@ -101,7 +101,7 @@ def import_cases(
 
 
 def importable_cases(
-    cases: Iterable[Case], settings: ProjectSettings, *, places: CasePlaces = _NO_PLACES
+    cases: Iterable[Case], settings: ProjectSettings, *, places: CasePlaces = NO_PLACES
 ) -> Iterator[Case]:
     """Yield the cases that an import makes items of: drawn, and with enough responses.
 
@@ -120,12 +120,12 @@ def _is_plannable(case: Case, settings: ProjectSettings, places: CasePlaces) -> 
         return False
     too_few = Remedy("tasks.too_few", "skip")
     do = Advice("leave such cases out: ", too_few, " for a new project, or on the project's page")
-    raise no_task(case, settings, where=_place_of(case, "responses", places), do=do)
+    raise no_task(case, settings, where=place_of(case, "responses", places), do=do)
 
 
-def _place_of(case: Case, path: str, places: CasePlaces) -> Place:
+def place_of(case: Case, path: str | None, places: CasePlaces, *, otherwise: str = "cases") -> Place:
     """Return the place of a field of a case, in its file where that is known."""
-    return places.get(case.key, Place("cases"))._replace(path=path)
+    return places.get(case.key, Place(otherwise))._replace(path=path)
 
 
 def _item_values(project: StoredProject, case: Case, batch: str, at: float) -> JsonObject:
@@ -181,7 +181,7 @@ def _check_storable(case: Case, places: CasePlaces) -> None:
                 f"prompt {prompt.id[:50]!r} has {'an id' if what == 'prompt' else f'a {what}'} {length}",
                 words="long name",
                 values={"prompt": mark_unseen(prompt.id[:50]), "limit": f"{_LONGEST[what]}"},
-                where=_place_of(case, fields[what], places),
+                where=place_of(case, fields[what], places),
                 allowed=f"at most {_LONGEST[what]} characters, without NUL",
                 do="give it a shorter name",
             )
@@ -203,7 +203,7 @@ def _check_new(session: Session, project: StoredProject, cases: Sequence[Case], 
                 f"prompt {case.prompt.id!r} is in the project already, or twice among the cases",
                 words="known case",
                 values={"prompt": mark_unseen(case.prompt.id)},
-                where=_place_of(case, "prompt.id", places),
+                where=place_of(case, "prompt.id", places),
                 do="leave it out, or make another project",
             )
         taken.add(key)

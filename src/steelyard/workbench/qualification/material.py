@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.qualification import reference_answer, reference_reason, scored_points
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import EvidenceError, Faults, Place
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
+from steelyard.workbench.pipeline.case_import import NO_PLACES, CasePlaces, place_of
 from steelyard.workbench.pipeline.item_states import retire_tasks
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
@@ -34,29 +35,41 @@ class ImportedQualification(NamedTuple):
 
 
 def import_qualification(
-    session: Session, project: StoredProject, cases: Iterable[Case], *, by: int | None, at: float
+    session: Session,
+    project: StoredProject,
+    cases: Iterable[Case],
+    *,
+    by: int | None,
+    at: float,
+    places: CasePlaces = NO_PLACES,
 ) -> ImportedQualification:
     """Make qualification tasks of cases with reference answers; a task that is there with its reference stays one.
 
     A task of an exported case on which people differ, and which nobody settled, has no reference and is left out.
-    Raises RefusedError for a case that gets no task, EvidenceError for one whose reference lacks something.
+    Raises RefusedError for a case that gets no task, and EvidenceError with all whose reference lacks something: at
+    their places in the file, where ``places`` has them.
     """
     settings, num_tasks, num_before, num_undecided = settings_of(project), 0, 0, 0
     catalogues = catalogues_of(settings)
     of_project = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
     known = {_content(row) for row in session.scalars(select(StoredQualificationTask).where(*of_project))}
+    faults = Faults("references are wrong, and nothing was imported", EvidenceError)
     for case in cases:
         planned = plan_case(case, settings)
         if planned is None:
-            raise no_task(case, settings, where="qualification cases", do="leave the case out")
+            raise no_task(case, settings, where=_place(case, "responses", places), do="leave the case out")
         kind, design = planned
         for responses in design:
-            try:
-                reference = reference_answer(kind, case, responses, catalogues)
-            except EvidenceError:
-                if "evidence" not in case.meta:
-                    raise
-                num_undecided += 1
+            reference: TaskAnswer | None = None
+            with faults.gathered():
+                try:
+                    reference = reference_answer(kind, case, responses, catalogues)
+                except EvidenceError as error:
+                    if "evidence" not in case.meta:
+                        field = error.where.path if isinstance(error.where, Place) else None
+                        raise error.at(_place(case, field, places)) from error
+                    num_undecided += 1
+            if reference is None:
                 continue
             row = StoredQualificationTask(
                 project_id=project.id,
@@ -72,6 +85,7 @@ def import_qualification(
             known.add(content)
             session.add(row)
             num_tasks += 1
+    faults.check()
     session.flush()
     if num_undecided and not num_tasks + num_before:
         raise RefusedError(
@@ -84,6 +98,10 @@ def import_qualification(
         event = AuditEvent("qualification tasks imported", "project", project.id, by, {"tasks": num_tasks})
         record(session, event, at=at)
     return ImportedQualification(num_tasks, num_before, num_undecided)
+
+
+def _place(case: Case, field: str | None, places: CasePlaces) -> Place:
+    return place_of(case, field, places, otherwise="qualification cases")
 
 
 def _content(row: StoredQualificationTask) -> bytes:

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
-from steelyard.core.types import Case
 from steelyard.workbench.accounts.permissions import Manager, PeopleObserver, RowNumber, Text, database_of
 from steelyard.workbench.qualification.material import import_qualification, take_gold
 from steelyard.workbench.qualification.results import QualificationFigures, qualification_figures
@@ -21,7 +20,7 @@ from steelyard.workbench.routes.progress_figures import documented
 from steelyard.workbench.routes.request_bodies import Endpoints, KnownRoute, json_body, json_description, request_body
 from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors
 from steelyard.workbench.views.pages import language_of, page, refusal_text
-from steelyard.workbench.views.uploads import read_upload
+from steelyard.workbench.views.uploads import UploadedCases, read_upload
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 figures = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
@@ -56,8 +55,8 @@ def qualification_page(request: Request, visitor: Manager, project: RowNumber) -
 @router.post("/manage/projects/{project}/qualification/import")
 def import_file(request: Request, visitor: Manager, project: RowNumber, uploaded: Uploaded) -> Response:
     """Take cases with reference answers in as tasks of the qualification."""
-    cases = read_upload(uploaded.file, uploaded.filename or "").cases
-    number = _import(request, visitor.person, project, cases)
+    sent = read_upload(uploaded.file, uploaded.filename or "")
+    number = _import(request, visitor.person, project, sent)
     return _page(request, visitor, project, num_made=number)
 
 
@@ -114,8 +113,8 @@ def import_lines(
     request: Request, visitor: Manager, project: RowNumber, body: Annotated[bytes, Depends(request_body)]
 ) -> QualificationTasksNote:
     """Take cases with reference answers in as tasks of the qualification: all of them, or nothing."""
-    cases = read_upload(io.BytesIO(body), "body.jsonl").cases
-    return QualificationTasksNote(num_tasks=_import(request, visitor.person, project, cases))
+    sent = read_upload(io.BytesIO(body), "body.jsonl")
+    return QualificationTasksNote(num_tasks=_import(request, visitor.person, project, sent))
 
 
 @figures.post(
@@ -131,9 +130,11 @@ def decide_on_person(
     _decide(request, visitor.person, project, person, chosen=chosen.decision, reason=chosen.reason)
 
 
-def _import(request: Request, by: int, project: int, cases: list[Case]) -> int:
+def _import(request: Request, by: int, project: int, sent: UploadedCases) -> int:
     made = database_of(request).write(
-        lambda session: import_qualification(session, project_of(session, project), cases, by=by, at=time.time())
+        lambda session: import_qualification(
+            session, project_of(session, project), sent.cases, by=by, at=time.time(), places=sent.places
+        )
     )
     return made.num_tasks
 

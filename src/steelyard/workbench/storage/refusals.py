@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from steelyard.core.errors import ConfigError, Place
 
@@ -26,3 +27,6 @@ class RefusedError(ConfigError):
     ) -> None:
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.words, self.values = words, values
+
+    def _more(self) -> dict[str, Any]:
+        return {"words": self.words, "values": self.values}

@@ -108,13 +108,14 @@ def refusal_text(error: UserError, language: str) -> str:
         return sentence
     if language == "en":
         return str(error)
-    if isinstance(error, EncodingError):
-        return words["refused encoding"].format(file=where or "")
-    if isinstance(where, Place) and where.line is not None:
+    if error.parts:
+        return "\n".join(dict.fromkeys(refusal_text(part, language) for part in error.parts))
+    is_encoding = isinstance(error, EncodingError)
+    if not is_encoding and isinstance(where, Place) and where.line is not None:
         field = words["in_brackets"].format(text=where.path) if where.path else ""
         return words["refused line"].format(file=where.file, line=where.line, field=field)
     if isinstance(error, FileError | RecordError):
-        return words["refused file"].format(file=where or "")
+        return words["refused encoding" if is_encoding else "refused file"].format(file=where or "")
     label = words.get(f"setting {where}", words.get(f"setting {str(where).rpartition('.')[2]}"))
     return words["refused other"] if label is None else words["refused setting"].format(label=label)
 
