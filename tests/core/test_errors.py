@@ -1,3 +1,4 @@
+import importlib
 import pickle
 
 import msgspec
@@ -5,7 +6,7 @@ import pytest
 
 from steelyard.core import errors
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import PEER_NAMES, ConfigError, Place, RecordError, UserError, choices
+from steelyard.core.errors import PEER_NAMES, ConfigError, MissingPartError, Place, RecordError, UserError, choices
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.train import Config as TrainConfig
 
@@ -73,3 +74,23 @@ def test_the_drawing_names_every_error():
     classes = [name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, UserError)]
     for name in classes:
         assert name in errors.__doc__
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        (None, "the package steelyard_optional is not installed\n  do: pip install 'steelyard[train]'"),
+        ("raise ImportError('no symbol')", "is installed and cannot be imported (ImportError: no symbol)"),
+        (
+            "import steelyard_no_such_module",
+            "is installed and cannot be imported (ModuleNotFoundError: No module named",
+        ),
+    ],
+)
+def test_a_package_that_is_broken_is_not_called_absent(monkeypatch, tmp_path, code, problem):
+    if code is not None:
+        (tmp_path / "steelyard_optional.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError) as failed:
+        importlib.import_module("steelyard_optional")
+    assert problem in str(MissingPartError.of_import(failed.value, "steelyard_optional", "'steelyard[train]'"))

@@ -1,5 +1,7 @@
 """The passes of a GPU on tensors that have its device and no numbers: nothing stays behind on the CPU."""
 
+import sys
+
 import pytest
 import torch
 
@@ -53,3 +55,27 @@ def test_a_tensor_left_on_the_cpu_is_noticed():
         assert (read.device, read.shape) == (GPU, query.shape)
         with pytest.raises(RuntimeError, match="device"):
             varlen_attention(query, key, key, layout_of(packed, torch.device("cpu")), rule, kernel=kernel)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_logged"),
+    [
+        ("", False),  # of another version of PyTorch
+        ("raise ImportError('libcudart.so.12: cannot open shared object file')", True),
+        ("import steelyard_no_such_module", True),
+    ],
+)
+def test_a_kernel_that_is_broken_is_logged_once_and_a_missing_one_is_not(
+    monkeypatch, capsys, tmp_path, code, is_logged
+):
+    (tmp_path / "varlen.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(torch.nn.attention, "__path__", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "torch.nn.attention.varlen", raising=False)
+    varlen_kernel.cache_clear()
+    try:
+        assert varlen_kernel() is None
+        assert varlen_kernel() is None
+    finally:
+        varlen_kernel.cache_clear()
+        sys.modules.pop("torch.nn.attention.varlen", None)
+    assert capsys.readouterr().err.count("torch.nn.attention.varlen cannot be imported") == is_logged

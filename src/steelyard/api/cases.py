@@ -216,7 +216,7 @@ class Cases:
         try:
             import datasets
         except ImportError as error:
-            raise MissingPartError("the package datasets is not installed", do="pip install datasets") from error
+            raise MissingPartError.of_import(error, "datasets") from error
         return datasets.Dataset(self.to_arrow())
 
     def to_pairs(self, *, texts: bool = False) -> list[JsonObject]:

@@ -116,7 +116,5 @@ def _converter() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        raise MissingPartError(
-            "the package vl-convert is not installed", do="pip install 'steelyard[report]'"
-        ) from error
+        raise MissingPartError.of_import(error, "vl_convert", "'steelyard[report]'") from error
     return vl_convert

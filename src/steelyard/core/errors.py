@@ -230,6 +230,18 @@ class MissingPartError(UserError):
         extra = EXTRAS.get((error.name or "").split(".")[0])
         return None if extra is None else cls(f"this needs {error.name}", do=f"pip install 'steelyard[{extra}]'")
 
+    @classmethod
+    def of_import(cls, error: ImportError, package: str, install: str | None = None) -> "MissingPartError":
+        """Return the error of an import that failed: the package is absent, or it is there and cannot be imported.
+
+        ``install`` is what pip installs, by default the package itself.
+        """
+        command = f"pip install {install or package}"
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == package:
+            return cls(f"the package {package} is not installed", do=command)
+        problem = f"the package {package} is installed and cannot be imported ({type(error).__name__}: {error})"
+        return cls(problem, do=f"install versions that fit together: {command} --upgrade")
+
 
 class EvidenceError(UserError):
     """Cases that lack what the request needs."""

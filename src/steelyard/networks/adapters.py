@@ -215,4 +215,4 @@ def _peft() -> Any:
     try:
         return importlib.import_module("peft")
     except ImportError as error:
-        raise MissingPartError("adapters need the package peft", do="pip install 'steelyard[train]'") from error
+        raise MissingPartError.of_import(error, "peft", "'steelyard[train]'") from error

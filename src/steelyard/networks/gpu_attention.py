@@ -10,10 +10,12 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from steelyard.io.progress import log
 from steelyard.networks.devices import to_device
 from steelyard.networks.pack_layout import AttentionRule, Heads, PackLayout
 
 _FILLER_RUN = 64
+_VARLEN = "torch.nn.attention.varlen"
 
 
 class VarlenKernel(NamedTuple):
@@ -26,10 +28,15 @@ class VarlenKernel(NamedTuple):
 
 @functools.cache
 def varlen_kernel() -> VarlenKernel | None:
-    """Return the kernel of this version of PyTorch, null where it is missing or lacks a scale and a window."""
+    """Return the kernel of this version of PyTorch, null where it is missing or lacks a scale and a window.
+
+    A kernel that is there and cannot be imported is null too, and is logged.
+    """
     try:
         from torch.nn.attention.varlen import varlen_attn
-    except ImportError:
+    except ImportError as error:
+        if error.name != _VARLEN:  # neither the module nor its function is missing: it is broken
+            log(f"{_VARLEN} cannot be imported, slower attention takes its place: {type(error).__name__}: {error}")
         return None
     names = inspect.signature(varlen_attn).parameters
     if not {"scale", "window_size"} <= names.keys():

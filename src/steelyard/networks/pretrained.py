@@ -72,6 +72,9 @@ def load_pretrained(loader: Any, path: str | Path, **settings: Any) -> Any:
         raise
     except ImportError as error:
         match = _MISSING_LIBRARY.search(str(error))
+        if match is None and not isinstance(error, ModuleNotFoundError):
+            problem = f"needs a package that cannot be imported ({error})"
+            raise MissingPartError(problem, where=str(path), do="install versions that fit together") from error
         package = (error.name or "") if match is None else match[1].lower()
         extra = EXTRAS.get(package)
         raise MissingPartError(

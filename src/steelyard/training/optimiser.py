@@ -51,9 +51,7 @@ def make_optimiser(network: RewardNetwork, config: Config, *, world: World = LOC
     try:
         optimiser = importlib.import_module("torchao.optim").AdamW8bit
     except ImportError as error:
-        raise MissingPartError(
-            "optimiser=adamw-8bit needs the package torchao", do="pip install 'steelyard[eight-bit]'"
-        ) from error
+        raise MissingPartError.of_import(error, "torchao", "'steelyard[eight-bit]'") from error
     return optimiser(groups, weight_decay=config.weight_decay)
 
 

@@ -94,7 +94,7 @@ def _tensorboard(
     try:
         from tensorboardX import SummaryWriter
     except ImportError as error:
-        raise MissingPartError("tensorboardX is not installed", do="pip install tensorboardX") from error
+        raise MissingPartError.of_import(error, "tensorboardX") from error
     events = path_inside(folder, config.folder)
     if start == 0 and events.is_dir():
         shutil.rmtree(events)
@@ -143,7 +143,7 @@ def _mlflow(config: MlflowConfig, *, folder: Path, name: str, run_settings: Json
     try:
         import mlflow
     except ImportError as error:
-        raise MissingPartError("mlflow is not installed", do="pip install mlflow") from error
+        raise MissingPartError.of_import(error, "mlflow") from error
     try:
         client = mlflow.MlflowClient(tracking_uri=config.uri)
         stored = client.get_experiment_by_name(config.experiment)
@@ -195,7 +195,7 @@ def _wandb(config: WandbConfig, *, folder: Path, name: str, run_settings: JsonOb
     try:
         import wandb
     except ImportError as error:
-        raise MissingPartError("wandb is not installed", do="pip install wandb") from error
+        raise MissingPartError.of_import(error, "wandb") from error
     try:
         run = wandb.init(
             project=config.project,
