@@ -263,7 +263,7 @@ def test_a_failed_item_takes_one_request_and_the_same_command_asks_for_it_again(
         assert len(server.questions) == 6
         failing.clear()
         assert translate(cases, tmp_path / "out", config(server)).counts.num_used == 6
-        assert [number_in(question) for question in server.questions[6:]] == [2, 4]
+        assert sorted(number_in(question) for question in server.questions[6:]) == [2, 4]
 
 
 def test_refused_items_at_the_beginning_end_no_run_that_allows_them(tmp_path):
@@ -471,3 +471,24 @@ translate(Path({str(cases)!r}), Path({str(tmp_path / "killed")!r}), Config(to=("
     assert killed.summary == straight.summary
     for name in ("cases.jsonl", FINDINGS_FILE, FAILED_FILE, KEPT_FILE, *REVIEW_FILES.values()):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes(), name
+
+
+def test_a_language_without_any_translation_ends_the_run_though_all_may_fail(tmp_path):
+    cases = write(tmp_path, [item(number) for number in range(3)])
+
+    def refusing(question):
+        is_second = "Ukrainian" in question["messages"][0]["content"]
+        return "I cannot help with that." if is_second else as_asked(question)
+
+    with chatting(refusing) as server:
+        settings = config(server, "ru", "uk", allow_failed=100)
+        with pytest.raises(ModelError, match=r"no item was translated into uk \(not translated 3\)") as caught:
+            translate(cases, tmp_path / "out", settings)
+        assert "leave the language out of" in str(caught.value.do)
+        assert not (tmp_path / "out" / "run.json").exists()
+        number = len(server.questions)
+        run = translate(cases, tmp_path / "out", config(server, "ru", allow_failed=100))
+        assert (run.counts.num_used, len(server.questions)) == (3, number), "what was answered is kept"
+        present = item(0, "ukr_Cyrl", answers=RUSSIAN)
+        path = write(tmp_path, [item(0), item(1), present])
+        assert translate(path, tmp_path / "some", settings).counts.dropped == {"not translated": 1}

@@ -97,9 +97,13 @@ class RunRequest(Record, frozen=True, kw_only=True):
         """Return whether both are equal; inputs are compared by content, not by path."""
         return self._key() == other._key()
 
-    def continues(self, other: "RunRequest") -> bool:
-        """Return whether this request goes on with an unfinished run: it may permit what that one was refused for."""
-        return self._key(is_permission_kept=False) == other._key(is_permission_kept=False)
+    def continues(self, other: "RunRequest", changeable: tuple[str, ...] = ()) -> bool:
+        """Return whether this request goes on with an unfinished run: it may permit what that one was refused for.
+
+        Settings that are ``changeable`` may differ.
+        """
+        keys = (request._without(changeable)._key(is_permission_kept=False) for request in (self, other))
+        return next(keys) == next(keys)
 
     def digest(self) -> str:
         """Return 12 hexadecimal digits that identify the request, permissions apart, for names of unfinished files."""
@@ -109,6 +113,10 @@ class RunRequest(Record, frozen=True, kw_only=True):
     def hashes(self) -> dict[str, str]:
         """Return the hashes of the inputs by role."""
         return {role: file.sha256 for role, file in self.inputs.items()}
+
+    def _without(self, names: tuple[str, ...]) -> "RunRequest":
+        config = {name: value for name, value in self.config.items() if name not in names}
+        return msgspec.structs.replace(self, config=config)
 
     def _key(self, *, is_permission_kept: bool = True) -> list[Any]:
         config = self.config.items()
@@ -150,13 +158,14 @@ def run_stage(
     *,
     config: Any,
     inputs: Mapping[str, Path | Input],
+    changeable: tuple[str, ...] = (),
     force: bool = False,
 ) -> RunT:
     """Run a stage unless its folder already holds an equal run, and return the record of the run.
 
     ``write`` writes the outputs and sets counts and summary. Other arguments and errors: see `result_folder`.
     """
-    with result_folder(folder, stage, config=config, inputs=inputs, force=force) as result:
+    with result_folder(folder, stage, config=config, inputs=inputs, changeable=changeable, force=force) as result:
         if not result.is_finished:
             write(result)
     return read_run(folder, kind)
@@ -164,7 +173,13 @@ def run_stage(
 
 @contextmanager
 def result_folder(
-    folder: Path, stage: str, *, config: Any, inputs: Mapping[str, Path | Input], force: bool = False
+    folder: Path,
+    stage: str,
+    *,
+    config: Any,
+    inputs: Mapping[str, Path | Input],
+    changeable: tuple[str, ...] = (),
+    force: bool = False,
 ) -> Iterator[Result]:
     """Open the folder of one run of a stage; ``run.json`` is written when the block ends without an error.
 
@@ -172,7 +187,8 @@ def result_folder(
     (``{"cases": path}``); an `Input` has the hash of a source that only its own program reads, such as a database.
     ``is_finished`` is true if the folder already holds a run of an
     equal request: then there is nothing to do. ``force`` first removes the files of an earlier run, and nothing else.
-    After a kill the same call continues in the same folder. Raises OutputError if the folder holds another run or
+    After a kill the same call continues in the same folder, also with other values of the settings ``changeable``, on
+    which nothing depends that an unfinished run stores. Raises OutputError if the folder holds another run or
     other files, and while another process writes there.
     """
     if folder.exists() and not folder.is_dir():
@@ -202,7 +218,7 @@ def result_folder(
             log(f"{folder} is finished already: equal inputs and settings")
             yield result
             return
-        _claim(folder, request, force=force)
+        _claim(folder, request, changeable, force=force)
         try:
             with recorded_state(folder):
                 yield result
@@ -279,7 +295,7 @@ def _difference(request: RunRequest, before: RunRequest) -> str:
     return "; ".join(parts)
 
 
-def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
+def _claim(folder: Path, request: RunRequest, changeable: tuple[str, ...], *, force: bool) -> None:
     started = folder / STARTED_FILE
     if force:
         outputs = read_run(folder).outputs if (folder / RUN_FILE).is_file() else ()
@@ -288,7 +304,7 @@ def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
             remove(folder / name)
     elif started.is_file():
         before = read_started(folder)
-        if not request.continues(before):
+        if not request.continues(before, changeable):
             raise _other_run("an unfinished run", request, before, folder)
     elif any(
         item.name not in (LOCK_FILE, STATE_FILE)

@@ -79,23 +79,38 @@ class BenchFile(NamedTuple):
             )
             raise EvidenceError(problem, where=str(self.path), do=do)
 
-    def check_translated(self, num_pairs: int, failed: Counter[str], *, allow_failed: int, is_sent: bool) -> None:
-        """Raise EvidenceError for no pair, and ModelError for more than ``allow_failed`` translations that failed.
+    def check_translated(
+        self, num_pairs: Counter[str], failed: Counter[tuple[str, str]], *, allow_failed: int, is_sent: bool
+    ) -> None:
+        """Raise EvidenceError for no pair, and ModelError for too many translations that failed.
 
-        ``failed`` counts them by reason. ``is_sent``: requests are sent now, not in batch files.
+        Those are more than ``allow_failed``, or all of a language. ``num_pairs`` counts the pairs by language,
+        ``failed`` those that failed by language and reason. ``is_sent``: requests are sent now, not in batch files.
         """
         if not num_pairs:
             problem = "no item of another language has the prompt id of a source"
             raise EvidenceError(problem, where=str(self.path), do="give translations the prompt id of their source")
+        if not failed:
+            return
+        left = Counter[str]()
+        for language, number in num_pairs.items():
+            left[language_key(language)] += number
+        for (language, _), number in failed.items():
+            left[language_key(language)] -= number
+        without = [language for language in num_pairs if not left[language_key(language)]]
+        # Only a request that failed is sent again; in batch files those that may fail are not.
+        is_again = is_sent and any(reason.startswith("failed") for _, reason in failed)
+        again = "run the same again: what was answered is kept; or " if is_again else ""
         if failed.total() > allow_failed:
-            reasons = ", ".join(f"{reason} {number}" for reason, number in failed.most_common())
-            problem = f"{failed.total():,} of {number_of(num_pairs, 'translation')} failed ({reasons})"
-            allowed = Remedy("allow_failed", failed.total())
-            do = Advice("say ", allowed, " to leave them out")
-            # Only a request that failed is sent again; in batch files those that may fail are not.
-            if is_sent and any(reason.startswith("failed") for reason in failed):
-                do = Advice("run the same again: what was answered is kept; or say ", allowed, " to leave them out")
-            raise ModelError(problem, where=str(self.path), do=do)
+            problem = f"{failed.total():,} of {number_of(num_pairs.total(), 'translation')} failed ({_reasons(failed)})"
+            do = Advice(f"{again}say ", Remedy("allow_failed", failed.total()), " to leave them out")
+        elif without:
+            of_these = Counter({place: number for place, number in failed.items() if place[0] in without})
+            problem = f"no item was translated into {', '.join(without)} ({_reasons(of_these)})"
+            do = Advice(f"{again}choose another translator, or leave the language out of ", Remedy("to"))
+        else:
+            return
+        raise ModelError(problem, where=str(self.path), do=do)
 
     def sources(self) -> Iterator[Case]:
         """Yield the items in the source language, each with its code."""
@@ -127,6 +142,14 @@ class BenchFile(NamedTuple):
                 waiting = None
         for _ in written:  # the pairs that the file had, examined after those that were made
             pass
+
+
+def _reasons(failed: Counter[tuple[str, str]]) -> str:
+    """Return the number of failed translations by reason, the most frequent first."""
+    numbers = Counter[str]()
+    for (_, reason), number in failed.items():
+        numbers[reason] += number
+    return ", ".join(f"{reason} {number}" for reason, number in numbers.most_common())
 
 
 class CheckedPair(NamedTuple):

@@ -53,10 +53,10 @@ def write_examined(
     People review ``num_review`` undamaged items of each language besides all damaged ones, drawn by ``seed``.
     ``is_sent``: the requests are sent now, not in batch files. With ``is_made`` the cases are written, too, each source
     followed by its new translations. In the subsets ``prompt_only`` responses stay as they are. With ``encode`` the
-    meanings are compared. Raises ModelError for more than ``allow_failed`` items without a translation, before anything
-    is written, and EvidenceError for no pair.
+    meanings are compared. Raises ModelError for more than ``allow_failed`` items without a translation and for a
+    language without any, before anything is written, and EvidenceError for no pair.
     """
-    languages, failed = Counter[str](), Counter[str]()
+    languages, failed = Counter[str](), Counter[tuple[str, str]]()
     order = ResponseOrder()
 
     def noted() -> Iterator[tuple[Case, Case]]:
@@ -66,11 +66,11 @@ def write_examined(
                 order.add(pair.source, pair.target)
                 yield pair.source, pair.target
             elif pair.item is not None:
-                failed[pair.item.problem or ""] += 1
+                failed[pair.language, pair.item.problem or ""] += 1
 
     check = None if encode is None else MeaningCheck(encode, bench.sources())
     limits = length_limits(noted() if check is None else check.compared(track(noted(), "comparing meanings")))
-    bench.check_translated(languages.total(), failed, allow_failed=allow_failed, is_sent=is_sent)
+    bench.check_translated(languages, failed, allow_failed=allow_failed, is_sent=is_sent)
     counter = TranslationCounter(languages)
     checks = [order] if check is None else [order, check]
     examined = examine_pairs(pairs(), limits, checks, counter, total=languages.total(), prompt_only=prompt_only)

@@ -14,10 +14,11 @@ from steelyard.judging.asking import PricedChat
 from steelyard.judging.panel import ChatChoice, asked_settings, build_chat, choose_chat
 from steelyard.judging.token_use import AnyPrice
 from steelyard.prompts.languages import chinese_script, identify
+from steelyard.translation.characters import check_characters
 from steelyard.translation.items import ItemText, is_of_subsets, item_texts
 from steelyard.translation.passages import Passage, PassagePair
 from steelyard.translation.requests import TranslationRules
-from steelyard.translation.wording import TargetLanguage, check_language, check_leftovers
+from steelyard.translation.wording import TargetLanguage, check_frame, check_language, check_leftovers
 
 
 class TranslatorChoice(NamedTuple):
@@ -119,7 +120,7 @@ class Translation(NamedTuple):
 
 
 class ExaminedReplies:
-    """Why texts cannot be translations: in another language, left as they were, or answers of the translator.
+    """Why texts cannot be translations: in another language, left as they were, answers, framed, or broken characters.
 
     What was found is kept by the hash of both texts, since each is examined in every round.
     """
@@ -133,9 +134,15 @@ class ExaminedReplies:
         place = hash((languages, source, translated))
         if place not in self._problems:
             pair = PassagePair(Passage("", source, languages[0]), Passage("", translated, languages[1]))
-            is_foreign = next(check_language(pair, self._language(pair.target)), None) is not None
-            is_answer = next(check_leftovers(pair), None) is not None
-            self._problems[place] = "not translated" if is_foreign else "answered" if is_answer else None
+            checks = {
+                "not translated": check_language(pair, self._language(pair.target)),
+                "answered": check_leftovers(pair),
+                "framed": check_frame(pair),
+                "characters": check_characters(pair),
+            }
+            self._problems[place] = next(
+                (name for name, findings in checks.items() if any(True for _ in findings)), None
+            )
         return self._problems[place]
 
     def _language(self, passage: Passage) -> TargetLanguage | None:

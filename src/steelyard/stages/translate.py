@@ -61,7 +61,8 @@ class Config(BaseConfig, frozen=True):
     max_truncated: _Share = 0.2
     """The largest share of replies that may be cut off."""
     allow_failed: _Count = 0
-    """The largest number of items that may fail; with more the run ends without a result and keeps what came."""
+    """The largest number of items that may fail; with more, or all of a language, the run ends without a result; what
+    came is kept."""
     encoder: EncoderSettings = EncoderSettings()
     """The encoder that compares meanings, for responses that changed places and texts of something else."""
     check_only: bool = False
@@ -122,7 +123,7 @@ def translate(
 
     Raises ConfigError for an unknown or a repeated language, EvidenceError for a file without items of the source
     language, or with judgments or ratings alone, which do not hold for translations, WaitingError while requests of
-    batch files wait, ModelError where more than ``allow_failed`` items failed.
+    batch files wait, ModelError where more than ``allow_failed`` items failed, or all of a language.
 
     >>> examined = sy.translate(cases, check_only=True)
     >>> examined.summary.languages["zh"].num_items
@@ -170,7 +171,9 @@ def translate(
                 protocol=translation.model.chat.protocol(),
             )
 
-    return run_stage(out, "translate", Run[TranslateSummary], write, config=settings, inputs=inputs, force=force)
+    # A language more or less: replies are stored by their questions.
+    arguments = {"config": settings, "inputs": inputs, "changeable": ("to",), "force": force}
+    return run_stage(out, "translate", Run[TranslateSummary], write, **arguments)
 
 
 def forecast(cases: Path, out: Path, config: Config = _DEFAULT) -> Forecast:

@@ -1,8 +1,8 @@
 """Find what a translation lost or changed: a case beside its translation, text by text, without any model.
 
-`find_damage` runs the checks of `wording`, `bench_lengths`, `numbers`, `negation` and `structure` on the prompt and
-each response. The usual lengths come from the bench itself (`length_limits`), the languages of all texts from one batch
-of identification (`target_languages`). Every check takes time that is linear in the length of the texts.
+`find_damage` runs the checks of `wording`, `characters`, `bench_lengths`, `numbers`, `negation` and `structure` on the
+prompt and each response. The usual lengths come from the bench itself (`length_limits`), the languages of all texts
+from one batch of identification (`target_languages`). Every check takes time that is linear in the length of the texts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from steelyard.translation.bench_lengths import (
     check_end,
     check_length,
 )
+from steelyard.translation.characters import check_characters
 from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.items import is_of_subsets
 from steelyard.translation.negation import check_negation
@@ -23,6 +24,7 @@ from steelyard.translation.structure import check_code, check_equal, check_optio
 from steelyard.translation.wording import (
     TargetLanguage,
     check_empty,
+    check_frame,
     check_language,
     check_leftovers,
     check_repeated,
@@ -77,6 +79,8 @@ def _check_text(pair: PassagePair, limits: LengthLimits, language: TargetLanguag
     yield from check_structure(pair)
     yield from check_options(pair)
     yield from check_leftovers(pair)
+    yield from check_frame(pair)
+    yield from check_characters(pair)
     yield from check_repeated(pair)
     yield from check_numbers(pair)
     yield from check_length(pair, usual)

@@ -18,6 +18,7 @@ from steelyard.core.checks import content_id
 from steelyard.core.comparison import TOO_LONG, Question, Reply
 from steelyard.core.languages import english_name
 from steelyard.core.types import Message
+from steelyard.translation.characters import without_unseen
 from steelyard.translation.items import ItemText
 from steelyard.translation.marks import BRACKETS, WORDS, ProtectedText, restore
 from steelyard.translation.protection import has_prose, protect, protected_blocks, source_of
@@ -68,6 +69,8 @@ _PROBLEMS = {
     "answered": "the text was answered instead of translated",
     "refused": "the text was answered instead of translated",
     "cut off": "it was longer than the text",
+    "framed": "it stood in quotation marks, in other signs or behind a label, which the text does not have",
+    "characters": "characters were broken, or all letters were capitals",
 }
 
 
@@ -193,7 +196,7 @@ def _translate_document(
         if not missing or any(problem.startswith(_FAILED) for problem in problems.values()):
             break
         (reply,) = yield (document.question(shown, rules, _again(number, problems.values(), rules)),)
-        read = document.read(reply)
+        read = document.read(reply, rules.target)
         problems = {}
         for each in missing:
             text, problem = _checked(each.text, document.protected[each.name], read, each.name, rules)
@@ -269,18 +272,20 @@ class _Document(NamedTuple):
         )
         return _question(messages, self.text, rules)
 
-    def read(self, reply: Reply) -> dict[str, str] | str:
+    def read(self, reply: Reply, language: str) -> dict[str, str] | str:
         """Return the translations by name, or why the reply has none: its lines are not those of the document."""
         if (problem := _failure(reply)) is not None:
             return problem
         lines = (reply.text or "").splitlines()
         names = [*self.protected, "end"]
         places = [place for place, line in enumerate(lines) if self.code in line]
-        if [lines[place].strip() for place in places] != [_line(self.code, name) for name in names]:
+        if [without_unseen(lines[place], "", None).strip() for place in places] != [
+            _line(self.code, name) for name in names
+        ]:
             return "sections"
         spans = zip(names[:-1], places[:-1], places[1:], strict=True)
         texts = {name: "\n".join(lines[start + 1 : end]) for name, start, end in spans}
-        return {name: _with_ends(text, self.protected[name].text) for name, text in texts.items()}
+        return {name: _plain(text, self.protected[name].text, language) for name, text in texts.items()}
 
 
 def _translate_blocks(
@@ -309,7 +314,7 @@ def _translate_blocks(
             for source, part in missing.items()
         )
         for (source, part), reply in zip(missing.items(), replies, strict=True):
-            read = _failure(reply) or {"": _with_ends(reply.text or "", part.text)}
+            read = _failure(reply) or {"": _plain(reply.text or "", part.text, rules.target)}
             translated, problem = _checked(source, part, read, "", rules)
             if translated is not None:
                 done[source] = translated
@@ -357,10 +362,13 @@ def _code(texts: Sequence[str]) -> str:
     return next(code for code in codes if code not in whole)
 
 
-def _with_ends(translated: str, source: str) -> str:
-    """Return the translation with the white space at both ends that the source has."""
+def _plain(translated: str, source: str, language: str) -> str:
+    """Return a translation without unseen signs, also in its marks, and with the white space of the source at its ends.
+
+    Pieces are put back later, with theirs.
+    """
     body = source.strip()
     if not body:
         return source
     start = source.index(body)
-    return source[:start] + translated.strip() + source[start + len(body) :]
+    return source[:start] + without_unseen(translated, source, language).strip() + source[start + len(body) :]

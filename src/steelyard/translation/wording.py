@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.languages import script_code
+from steelyard.core.languages import language_named, script_code
 from steelyard.core.scripts import SCRIPTS, scripts_of
 from steelyard.core.text import is_same_text
 from steelyard.core.types import Case
@@ -264,6 +264,50 @@ def _loop(passage: Passage) -> str:
                 if any(map(str.isalpha, unit)):
                     return unit
     return ""
+
+
+_FRAMES = (
+    ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“"), ("„", "”"), ("「", "」"), ("『", "』"),
+    ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ("~", "~"), ("(", ")"), ("（", "）"), ("[", "]"),
+    ("【", "】"), ("{", "}"),
+)  # fmt: skip
+_FRAME_SIGNS = frozenset(sign[0] for signs in _FRAMES for sign in signs) | {"<", ">"}
+_ELEMENT = re.compile(r"<(\w+)[^<>]*>.*</\1>", re.DOTALL)
+_FEWEST_FRAMED = 20
+_LABEL = re.compile(r"[\s*_#>\"'“«(\[]{0,8}([^\W\d_]{2,20}(?: [^\W\d_]{2,20}){0,2})[*_)\] ]{0,4}[:：]")
+
+
+def check_frame(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find a frame around the translation which the source has not: quotation marks, emphasis, a fence, an element.
+
+    The name of a language in front is one, too, such as "Spanish:". Short texts may be titles, which languages mark in
+    other ways.
+    """
+    source, target = (each.text.strip() for each in pair)
+    labels = [match and language_named(match[1]) and match[0] for match in map(_LABEL.match, (source, target))]
+    if labels[1] and not labels[0]:
+        yield finding("leftover", pair, source, labels[1])
+    elif pair.source.size >= _FEWEST_FRAMED and not {source[:1], source[-1:]} & _FRAME_SIGNS and _is_framed(target):
+        yield finding("leftover", pair, source, target)
+
+
+def _is_framed(text: str) -> bool:
+    """Return whether the first and the last sign of a text belong together."""
+    frame = next((each for each in _FRAMES if text.startswith(each[0]) and text.endswith(each[1])), None)
+    if frame is None:
+        return _ELEMENT.fullmatch(text) is not None
+    opening, closing = frame
+    inner = text[len(opening) : -len(closing)]
+    if opening == closing:
+        # The first of two quotations ends behind a letter.
+        place = inner.find(opening)
+        return place <= 0 or inner[place - 1].isspace()
+    depth = 1
+    for sign in inner:
+        depth += (sign == opening) - (sign == closing)
+        if not depth:
+            return False
+    return True
 
 
 def check_leftovers(pair: PassagePair) -> Iterator[DamageFinding]:
