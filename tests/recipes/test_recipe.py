@@ -47,7 +47,7 @@ def test_settings_override_the_recipe(tmp_path):
     assert (recipe.step("made").config.num_prompts, recipe.step("made").config.test_share) == (48, 0.5)
     with pytest.raises(ConfigError, match="settings: the recipe has no stage 'mad'\n  allowed: did you mean 'made'"):
         read_recipe(small_recipe(tmp_path), {"mad": {"num_prompts": 48}})
-    with pytest.raises(ConfigError, match=r"stages\.made\.config: unknown setting 'num_promps'"):
+    with pytest.raises(ConfigError, match=r"stages\.made: unknown setting or input 'num_promps'"):
         read_recipe(small_recipe(tmp_path), {"made": {"num_promps": 48}})
 
 

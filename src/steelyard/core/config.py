@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from steelyard.core.errors import ConfigError, choices
-from steelyard.core.remedies import Advice, Placeholder, Remedy
+from steelyard.core.remedies import Advice, Placeholder, Remedy, toml_text
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 """A count of at least one."""
@@ -169,7 +169,12 @@ def _config_error(
         problem = f"{key}: {message}" if names else message
         return ConfigError(problem, where=where, allowed=describe_type(setting), key=key or None)
     text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return ConfigError(f"{key} is {text}", where=where, allowed=_nearest_first(setting, value), key=key)
+    is_list = isinstance(setting, inspect.VarTupleType | inspect.ListType)
+    do = None
+    if is_list and isinstance(value, str) and isinstance(setting.item_type, inspect.StrType):
+        listed = toml_text([item.strip() for item in value.strip("[]").split(",")])
+        do = f"write the list with quotation marks: {key}={listed}"
+    return ConfigError(f"{key} is {text}", where=where, allowed=_nearest_first(setting, value), do=do, key=key)
 
 
 def _nearest_first(setting: inspect.Type, value: Any) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from steelyard.core.errors import errors_at
 from steelyard.core.plugins import build
 from steelyard.evaluation.benches import BenchCases, find_bench_files, read_bench_file
 from steelyard.evaluation.config import check_settings as check_evaluation
@@ -39,7 +40,8 @@ def check_recipe(recipe: Recipe, out: Path) -> None:
         elif isinstance(step.config, supervise.Config):
             _check_supervision(step, step.config, sources)
         elif step.call.check_settings is not None:
-            step.call.check_settings(step.config)
+            with errors_at(f"{recipe.path} at stages.{step.name}.config"):
+                step.call.check_settings(step.config)
 
 
 class _Sources:

@@ -22,6 +22,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, Faults, FileError, choices
 from steelyard.core.names import name_key
 from steelyard.core.plugins import build
+from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.types import JsonObject, Run
 from steelyard.evaluation.benches import CASE_KINDS, PLAIN_KIND, split_kinds
 from steelyard.io.cases import CASE_SUFFIXES
@@ -66,8 +67,8 @@ class StageCall(NamedTuple):
     """A stage as a recipe calls it.
 
     ``live_hashes`` gives the hashes of inputs without a file, by their role in the record: they change while no file
-    changes. Null for a stage that reads files alone. ``check_settings`` raises, before anything runs, what a stage of
-    people would refuse of its settings alone. ``waits_for``: what a run that waits is waiting for.
+    changes. Null for a stage that reads files alone. ``check_settings`` raises, before anything runs, what the stage
+    would refuse of its settings alone. ``waits_for``: what a run that waits is waiting for.
     """
 
     verb: str
@@ -191,10 +192,13 @@ def stage_call(verb: str, *, where: str) -> StageCall:
         for name, parameter in inspect.signature(function).parameters.items()
         if name not in _NO_INPUTS | _BATCH_INPUTS and not _is_of_one_run(hints[name])
     }
-    if verb not in people_stages():
-        return StageCall(verb, function, hints["config"], inputs)
     hooks = vars(importlib.import_module(function.__module__))
-    live_hashes, check_settings = hooks.get("live_hashes"), hooks.get("check_settings")
+    check_settings = hooks.get("check_settings")
+    if check_settings is not None and check_settings.__module__ != function.__module__:
+        check_settings = None  # imported, for the stage itself
+    if verb not in people_stages():
+        return StageCall(verb, function, hints["config"], inputs, check_settings=check_settings)
+    live_hashes = hooks.get("live_hashes")
     return StageCall(verb, function, hints["config"], inputs, live_hashes, check_settings, waits_for="people")
 
 
@@ -298,7 +302,10 @@ def build_recipe(
     overrides = dict(settings or {})
     for name in overrides:
         if name not in tables:
-            raise ConfigError(f"the recipe has no stage {name!r}", where="settings", allowed=choices(name, tables))
+            do = Advice("write ", Remedy("seed", NUMBER)) if name == "seed" else None
+            do = "write STAGE.KEY=VALUE, without stages and config" if name == "stages" else do
+            problem = f"the recipe has no stage {name!r}"
+            raise ConfigError(problem, where="settings", allowed=choices(name, tables), do=do)
     shared = content.get("seed") if seed is None else seed
     steps: dict[str, Step] = {}
     faults = Faults("stages of the recipe are wrong", ConfigError)
@@ -318,11 +325,17 @@ def _step(name: str, table: JsonObject, settings: Any, *, stages: JsonObject, se
         raise ConfigError("a stage without a verb", where=where, do='add verb = "resolve", or another stage')
     call = stage_call(table["verb"], where=where)
     changed = settings if isinstance(settings, dict) else {}
-    # An override may name an input, unless a setting of the stage has that name.
+    # An override may name an input. A setting of that name, such as the model's, has settings of its own.
     keys = {field.name for field in msgspec.structs.fields(call.config_type)}
+    names = call.inputs.keys() | {"batch"}
     changed_inputs = {
-        key: value for key, value in changed.items() if key in call.inputs.keys() | {"batch"} and key not in keys
+        key: value for key, value in changed.items() if key in names and not (key in keys and isinstance(value, dict))
     }
+    for key in changed:
+        if key not in keys | names:
+            do = f"write {name}.KEY=VALUE, without config" if key == "config" else None
+            problem = f"unknown setting or input {key!r}"
+            raise ConfigError(problem, where=where, allowed=choices(key, keys | names), do=do)
     table = {**table, **changed_inputs}
     _check_keys(table, call.keys, where)
     absent = [key for key, stage_input in call.inputs.items() if stage_input.is_required and key not in table]

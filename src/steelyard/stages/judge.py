@@ -5,13 +5,14 @@ are sent or written to batch files (`steelyard.judging.judging_run`).
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import ConfigError, FileError
 from steelyard.core.protocols import Chat
 from steelyard.core.types import Run
 from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
@@ -126,6 +127,12 @@ def judge(
     plan = JudgingPlan(cases, config, scores)
     plan.check()
     return _run(_Judging(plan, judges, rules, calibrate, out, force))
+
+
+def check_settings(config: Config) -> None:
+    """Raise what the settings alone are refused for; files of the judges may be made by other stages first."""
+    with suppress(FileError):
+        choose_judges(config, None, None, needs_prices=False)
 
 
 def forecast(

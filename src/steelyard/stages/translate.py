@@ -5,6 +5,7 @@ others translated are examined in the same way (``check_only``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
+from steelyard.core.errors import FileError
 from steelyard.core.types import Counts, Meta, Run
 from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
 from steelyard.io.run_folder import Result, run_stage
@@ -183,6 +185,13 @@ def forecast(cases: Path, out: Path, config: Config = _DEFAULT) -> Forecast:
     with read_ledger(out / LEDGER_FILE) as ledger:
         known = (lambda request: None) if ledger is None else ledger.known
         return forecast_translations(_translation(choice, bench, config), bench.sources(), known)
+
+
+def check_settings(config: Config) -> None:
+    """Raise what the settings alone are refused for; the translator's files may be made by other stages first."""
+    if not config.check_only:
+        with suppress(FileError):
+            TranslatorChoice.of(config.chat, config.price, config.source, config.to)
 
 
 def _translation(choice: TranslatorChoice, bench: BenchFile, config: Config) -> Translation:
