@@ -9,7 +9,7 @@ from steelyard.io.cases import read_cases
 from steelyard.stages.simulate import (
     Config,
     Corpus,
-    check_settings,
+    check_simulation,
     material_of,
     read_corpus,
     simulate,
@@ -215,7 +215,7 @@ def test_the_held_out_kind_is_not_among_those_of_training():
 
 
 def test_the_defaults_are_allowed():
-    check_settings(Config(), LANGUAGES)
+    check_simulation(Config(), LANGUAGES)
 
 
 @pytest.mark.parametrize(
@@ -233,4 +233,4 @@ def test_the_defaults_are_allowed():
 )
 def test_what_the_corpus_cannot_serve_is_refused(config, found):
     with pytest.raises(ConfigError, match=found):
-        check_settings(config, LANGUAGES)
+        check_simulation(config, LANGUAGES)

@@ -78,7 +78,7 @@ class Config(BaseConfig, frozen=True):
         return tuple(kind for kind in DEGRADATIONS if kind != self.held_out_kind)
 
 
-def _check_settings(config: Config, languages: tuple[str, ...]) -> None:
+def check_simulation(config: Config, languages: tuple[str, ...]) -> None:
     """Check the settings against the corpus, which is in ``languages``. Raises ConfigError."""
     for language in config.languages:
         if language not in languages:
@@ -138,7 +138,7 @@ def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Ru
 
     def write(result: Result) -> None:
         corpus = read_corpus()
-        _check_settings(config, corpus.languages)
+        check_simulation(config, corpus.languages)
         entries = choose_entries(corpus.entries, config.languages, config.num_prompts, seed=config.seed)
         _write(result, corpus, split_entries(entries, config), config)
 
