@@ -166,6 +166,9 @@ def test_a_sentence_of_the_source_is_untranslated(language, text):
         ("The Bank of New York Mellon grew.", "Die Bank of New York Mellon wuchs.", "de"),
         ("Use `git log for all files` now.", "现在使用 `git log for all files`。", "zh"),
         ("See https://example.org/this-is-the-way here.", "请看 https://example.org/this-is-the-way 。", "zh"),
+        ("See `/etc/hosts` and /etc/resolv.conf.", "راجع `/etc/hosts` و/etc/resolv.conf.", "ar"),
+        ("Call os.path.join with both.", "両方で os.path.join を呼びます。", "ja"),
+        ("Start it with --dry-run-only-here now.", "अब इसे --dry-run-only-here से शुरू कीजिए।", "hi"),
     ],
 )
 def test_names_quotations_and_code_may_stay_as_they_are(source, text, language):

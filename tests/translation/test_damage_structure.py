@@ -97,6 +97,7 @@ def test_text_that_is_wrapped_at_another_place_is_no_damage():
         ("Which?\nA) Dog\nB) Cat", "أيهما؟\nأ) كلب\nب) قطة", "ar"),
         ("My verdict is [[B]].", "Mein Urteil lautet [[C]].", "de"),
         ("The answer is B.", "答案是乙。", "zh"),
+        ("A) is larger than the other.", "B) הוא הגדול מביניהם.", "he"),
     ],
 )
 def test_changed_letters_of_options_and_verdicts_are_found(source, text, language):
@@ -110,6 +111,8 @@ def test_changed_letters_of_options_and_verdicts_are_found(source, text, languag
         ("Which?\nA. Dog\nB. Cat", "Что?\nA. Собака\nB. Кошка", "ru"),
         ("My verdict is [[B]].", "我的结论是[[B]]。", "zh"),
         ("The answer is B.", "答案是B。", "zh"),
+        ("A) is larger than the other.", "A) الأول أكبر من الآخر.", "ar"),
+        ("D. Miller wrote it.", "Д. Миллер написал это.", "ru"),
     ],
 )
 def test_letters_that_stay_are_right(source, text, language):

@@ -22,6 +22,7 @@ from steelyard.responses.subject import LETTER_WEIGHTS
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.language_tables import translator_phrases
 from steelyard.translation.passages import Passage, PassagePair, passages
+from steelyard.translation.protection import piece_spans
 
 _WRITING_SYSTEMS = {
     "Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic", "Hans": "Han", "Hant": "Han", "Jpan": "Japanese",
@@ -154,14 +155,15 @@ def _kept_words(pair: PassagePair) -> str:
     source, target = pair
     is_latin = target.scripts["Latin"] > sum(target.scripts.values()) / 2 and script_code(target.language) == "Latn"
     fewest = _FEWEST_WORDS if is_latin else _RUN
-    text = _QUOTED.sub(" 0 ", target.prose)
-    matches = list(_TOKEN.finditer(text))
-    words = [match[0].casefold() for match in matches]
+    # Most translations have no such run, and need no look for paths and names.
     shared = source.once(_vocabulary)
-    are_shared = [word in shared for word in words]
+    are_shared = [word in shared for word in _folded_words(target)]
     if not any(map(all, zip(are_shared, are_shared[1:], are_shared[2:], strict=False))):
         return ""
-    folded = _folded_words(source)
+    text = target.once(_words_alone)
+    matches = list(_TOKEN.finditer(text))
+    words = [match[0].casefold() for match in matches]
+    folded = _TOKEN.findall(source.once(_words_alone).casefold())
     known = set(zip(folded, folded[1:], folded[2:], strict=False))
     best, start = "", None
     for place in range(len(words) + 1):
@@ -194,8 +196,19 @@ def _vocabulary(source: Passage) -> frozenset[str]:
     return frozenset(_folded_words(source))
 
 
-def _folded_words(source: Passage) -> list[str]:
-    return _TOKEN.findall(_QUOTED.sub(" 0 ", source.prose).casefold())
+def _folded_words(passage: Passage) -> list[str]:
+    return _TOKEN.findall(_QUOTED.sub(" 0 ", passage.prose).casefold())
+
+
+def _words_alone(passage: Passage) -> str:
+    """Return the prose with a number in place of quotations and of paths, names and all else that stays as it is."""
+    # Code was one grave accent, of which two would enclose what is between them.
+    text = _QUOTED.sub(" 0 ", passage.prose.replace("`", " "))
+    parts, position = [], 0
+    for start, end, _ in piece_spans(text):
+        parts += text[position:start], " 0 "
+        position = end
+    return "".join((*parts, text[position:]))
 
 
 def _kept_signs(pair: PassagePair) -> str:
