@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from each_value import each
 from steelyard.core.plugins import build
-from steelyard.core.text import money_text, num_characters, num_markdown_marks, prompt_text, response_text
+from steelyard.core.text import (
+    HIDDEN_CHARACTERS,
+    codes_of,
+    money_text,
+    num_characters,
+    num_markdown_marks,
+    prompt_text,
+    response_text,
+)
 from steelyard.core.types import Case, Message, Response
 from steelyard.curation.debiasing import Config, survey_pairs
 from steelyard.evaluation.bench_pairs import values_of
@@ -128,3 +136,26 @@ def test_a_hostile_text_is_counted_in_linear_time(unit):
 )
 def test_money_has_two_decimals_and_a_small_amount_two_digits(amount, text):
     assert money_text(amount) == text
+
+
+@each(
+    ("text", "codes"),
+    [
+        ("a\u202e00\u202cb", ["U+202E", "U+202C"]),
+        ("a\u200bb 水\u200b面", ["U+200B", "U+200B"]),
+        ("\ufeffstart", ["U+FEFF"]),
+        ("pass\u200dword x\u200cy", ["U+200D", "U+200C"]),
+        ("x\u2066y\u2069", ["U+2066", "U+2069"]),
+        ("a" + "\u200b" * 9, ["U+200B U+200B U+200B U+200B U+200B U+200B … (9)"]),
+        ("a\ufe01\ufe02\ufe03", ["U+FE01 U+FE02 U+FE03"]),
+        # Persian, Hindi, Thai, families, flags and the marks of direction that keyboards have.
+        ("می\u200cخواهم PDF\u200cها", []),
+        ("क्\u200dष", []),
+        ("กา\u200bแฟ", []),
+        ("👨\u200d👩\u200d👧 ❤\ufe0f\u200d🔥 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", []),
+        ("שלום\u200f! \u200eC++", []),
+        ("a\tb\nc", []),
+    ],
+)
+def test_characters_that_hide_or_reorder_others_are_known_and_those_of_a_script_are_not(text, codes):
+    assert [codes_of(found["hidden"]) for found in HIDDEN_CHARACTERS.finditer(text) if found["hidden"]] == codes

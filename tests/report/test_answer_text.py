@@ -1,10 +1,12 @@
 """Answers and prompts in a browser: rendered, and nothing in them runs. And the libraries that a page carries."""
 
 import re
+from importlib.resources import files
 
 import pytest
 
 from browser import CHROMIUM, opened
+from steelyard.core.text import HIDDEN_CHARACTERS
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.evaluation.tables import Panel, Sentence, ShownItem
 from steelyard.report.items import JoinedItems, pack
@@ -13,7 +15,7 @@ from steelyard.report.text_libraries import TextNeeds, library_scripts, library_
 
 HOSTILE = """<script>document.title='owned'</script><img src=x onerror="document.title='owned'"><svg onload=alert(1)>
 [click](javascript:document.title='owned') [page](https://elsewhere.example/a) ![pixel](https://tracker.example/p.png)
-hidden \u202ereversed\u202c and \U000e0041 and a bell \u0007
+hidden \u202ereversed\u202c a\u200b\u200dz and \U000e0041 and a bell \u0007
 
 $\\href{javascript:alert(1)}{x}$
 
@@ -109,8 +111,15 @@ def test_links_and_pictures_show_where_they_lead_and_cannot_be_followed(answers)
 @BROWSER
 def test_characters_that_hide_or_reorder_text_are_shown_by_their_codes(answers):
     shown = [mark.text for mark in answers["hostile"].all("span", "hidden-character")]
-    assert shown == ["U+202E", "U+202C", "U+E0041", "U+0007"]
-    assert not re.search("[\u202a-\u202e\u0007\U000e0041]", answers["hostile"].text)
+    assert shown == ["U+202E", "U+202C", "U+200B U+200D", "U+E0041", "U+0007"]
+    assert not re.search("[\u200b\u200d\u202a-\u202e\u0007\U000e0041]", answers["hostile"].text)
+
+
+def test_the_page_knows_the_hidden_characters_of_texts():
+    script = (files("steelyard.report") / "templates/answer_text.js").read_text(encoding="utf-8")
+    (pattern,) = re.findall(r"const HIDDEN = /(.*)/gu;", script)
+    in_python = re.sub(r"\\u\{(\w+)\}", lambda match: rf"\U{match[1]:0>8}", pattern)
+    assert in_python == re.sub(r"\?P<\w+>", "", HIDDEN_CHARACTERS.pattern)
 
 
 @BROWSER

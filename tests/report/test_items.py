@@ -89,6 +89,15 @@ def test_the_whole_item_has_every_response_and_every_ranking_that_is_said():
     assert whole["edges"][0] == ["a", "b", 1, 0, 0, 1, True]
 
 
+def test_answers_of_a_translation_task_have_the_language_of_the_translation():
+    (item, *_) = known()
+    name, whole_case = item.cases[0]
+    prompt = msgspec.structs.replace(whole_case.prompt, meta={"answer_language": "he"})
+    changed = msgspec.structs.replace(whole_case, prompt=prompt)
+    whole = detail(item._replace(cases=((name, changed),)), ())
+    assert (whole["language"], whole["answer_language"]) == (item.key[1], "he")
+
+
 def test_ids_alone_where_no_file_has_the_texts():
     whole = detail(known()[1], ())
     assert whole["responses"] == [{"id": "x", "text": None, "author": None, "scores": [1.0, 1.0]}]

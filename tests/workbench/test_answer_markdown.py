@@ -1,5 +1,6 @@
 """Markdown of responses on the workbench's pages: emphasis next to Chinese punctuation, formulas, and no live HTML."""
 
+import re
 import sys
 import time
 
@@ -34,6 +35,27 @@ def safe_markdown(text):
 )
 def test_emphasis(text, html):
     assert str(safe_markdown(text)).strip() == html
+
+
+@each(
+    "text",
+    [
+        "pay 5\u202e00\u202c now",
+        "**b\u200bc**\n\n- x\ufeff\n\n`a\u2066b`",
+        "```\nif a\u202e == 1\n```",
+        "$x\u200b^2$ and $y$",
+        "a\u200b" * 30_000,
+    ],
+)
+def test_hidden_characters_carry_their_codes_and_the_text_stays(text):
+    html = str(safe_markdown(text))
+    mark = r'<span class="hidden-character" role="img" aria-label="([^"]+)" data-codes="\1">(.)</span>'
+    marks = re.findall(mark, html)
+    assert marks
+    assert all(code == f"U+{ord(character):04X}" for code, character in marks)
+    # Beyond a thousand marks each further character is a question mark: the page stays small.
+    assert len(marks) == min(1000, len(re.findall("[\u200b\ufeff\u202a-\u202e\u2066]", text)))
+    assert 'class="math">$x' not in html
 
 
 def test_a_formula_stays_as_it_was_written():

@@ -1,12 +1,14 @@
 """Views of tasks on both databases: guidelines of the person's language, reasons of an empty queue, own figures."""
 
 import pytest
+from msgspec.structs import replace
 
+from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.question_words import rubric_of
 from steelyard.workbench.pipeline.queues import next_assignments
-from steelyard.workbench.storage.tables import StoredGuideline, StoredPerson, StoredTask
+from steelyard.workbench.storage.tables import StoredGuideline, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.views.task_views import own_progress, view_tasks
-from workbench_people import NOON, answer, answer_all, make_project, membership_of, send, take
+from workbench_people import NOON, answer, answer_all, cases, make_project, membership_of, send, take
 
 
 def view(database, project, person, *, number=2):
@@ -98,3 +100,43 @@ def test_the_rubric_has_every_score_in_both_languages():
             isinstance(each[word], str) and each[word] for each in rubric["scores"] for word in ("label", "text")
         )
         assert {len(rubric[name]) for name in ("dimensions", "problems", "cannot_judge", "discards")} == {3, 8, 6}
+
+
+def translations(kind):
+    """Return cases of two languages as `translate` writes them for translators and for native speakers."""
+    shown = cases(2, 2 if kind == "native_check" else 1)
+    for case, language in zip(shown, ("ar", "hi"), strict=True):
+        if kind == "native_check":
+            prompt = replace(case.prompt, language=language, category=("chat",))
+            yield replace(case, prompt=prompt, ranking=(("r0",), ("r1",)))
+        else:
+            meta = {"answer_language": language, "item": "q"}
+            yield replace(case, prompt=replace(case.prompt, language="en", meta=meta))
+
+
+@pytest.mark.parametrize(("kind", "of_prompt"), [("translation_quality", "en"), ("native_check", "hi")])
+def test_people_get_the_translations_into_their_languages_and_see_which_it_is(database, kind, of_prompt):
+    project, (person, other) = make_project(database, 0, kind=kind)
+
+    def write(session):
+        row = session.get_one(StoredProject, project)
+        import_cases(session, row, list(translations(kind)), batch="b2", by=None, at=NOON)
+        session.get_one(StoredPerson, person).skills = ["hi"]
+
+    database.write(write)
+    (mine,) = view(database, project, person).tasks
+    assert (mine.language, mine.answer_language, mine.category) == (of_prompt, "hi", "")
+    assert {each.answer_language for each in view(database, project, other).tasks} == {"ar", "hi"}
+
+
+def test_a_translation_whose_case_names_one_language_has_that_language(database):
+    project, (person, _) = make_project(database, 0, kind="translation_quality")
+    (case,) = cases(1, 1)
+    case = replace(case, prompt=replace(case.prompt, language="de"))
+    database.write(
+        lambda session: import_cases(
+            session, session.get_one(StoredProject, project), [case], batch="b2", by=None, at=NOON
+        )
+    )
+    (shown,) = view(database, project, person).tasks
+    assert (shown.language, shown.answer_language) == ("", "de")

@@ -78,6 +78,11 @@ class TaskKind(Protocol):
         """Let people take a response out."""
         ...
 
+    @property
+    def is_by_language(self) -> bool:
+        """File tasks under the language of their responses in place of the prompt's category."""
+        ...
+
     def design(self, case: Case, rules: TaskRules, *, seed: int) -> Design | None:
         """Return the tasks of a case; null where it lacks what they show."""
         ...
@@ -205,6 +210,7 @@ class QuestionTasks(NamedTuple):
     ask: Callable[[Sequence[str], Catalogues], tuple[TaskQuestion, ...]]
     is_shuffled: bool = True
     has_discards: bool = False
+    is_by_language: bool = False
     tolerance: int = 0
     rate: Callable[[TaskAnswer, Origin], tuple[Rating, ...]] = _no_ratings
     change: Callable[[Case, TaskAnswer, Origin], Case | None] = _unchanged

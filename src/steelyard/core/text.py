@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from math import floor, log10
 
 from steelyard.core.names import UNSEEN
-from steelyard.core.types import Case, Message, Response
+from steelyard.core.types import Case, Message, Prompt, Response
 
 _MOST_DIGITS = 1000
 # Fences are taken out first, so that nothing inside code counts. Every repetition stops at the mark that could begin
@@ -54,6 +54,25 @@ _IS_CJK = re.compile(f"[{_CJK}]")
 _BLANK_BESIDE_CJK = re.compile(rf"(?=[^\S\n])(?:(?<=[{_CJK}])[^\S\n]+(?=\S)|(?<=\S)[^\S\n]+(?=[{_CJK}]))")
 _INVISIBLE = re.compile(f"[{UNSEEN}\u0640\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 """Characters without a shape of their own: unseen ones, joiners, variation selectors, and the Arabic tatweel."""
+_JOINED = (
+    r"\u00a9\u00ae\u0600-\u109f\u1780-\u18af\u1900-\u1cff\u20e3\u2190-\u2bff\ua800-\uabff\ufb50-\ufdff\ufe0e\ufe0f"
+    r"\ufe70-\ufefc\U00011000-\U00011fff\U0001e900-\U0001e95f\U0001f000-\U0001faff"
+)
+"""Scripts that need joiners within words, and the pictures that joiners make one of."""
+_UNSPACED = r"\u0e00-\u109f\u1780-\u17ff\u1950-\u1aaf"
+"""Scripts that mark the place of a line break by a space without width."""
+HIDDEN_CHARACTERS = re.compile(
+    r"(?P<flag>\U0001f3f4[\U000e0020-\U000e007f]+)|(?P<hidden>(?:[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u115f\u1160"
+    r"\u17b4\u17b5\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e00ff\ud800-\udfff]"
+    rf"|(?<![{_UNSPACED}])\u200b(?![{_UNSPACED}])|(?<![{_JOINED}])[\u200c\u200d\u180e](?![{_JOINED}])"
+    r"|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,})+)"
+)
+"""Characters of a text that hide or reorder others, as pages show them by their codes (group ``hidden``).
+
+Marks of direction (U+200E, U+200F, U+061C), which people type between scripts, joiners and breaks where a script needs
+them, single variation selectors and the flags of regions are part of the writing.
+"""
+_MOST_CODES = 6
 _OPTIONAL_MARK = re.compile(r"(?:ARABIC|HEBREW) |.* NUKTA$")
 """Names of combining marks that readers add or leave out: vowel signs, points, nuktas."""
 _WRITTEN_FORM = re.compile("<(?:wide|narrow|compat|noBreak|isolated|initial|medial|final|vertical|small|square)>")
@@ -294,3 +313,15 @@ def _turn_texts(response: Response) -> Iterable[str]:
     if response.text is not None:
         return (response.text,)
     return (message.content for message in response.messages or ())
+
+
+def answer_language(prompt: Prompt) -> str | None:
+    """Return the language of the responses: ``meta.answer_language`` (a translation task), else that of the prompt."""
+    language = (prompt.meta or {}).get("answer_language")
+    return language if isinstance(language, str) and language else prompt.language
+
+
+def codes_of(characters: str) -> str:
+    """Return the codes of hidden characters, as ``U+202E U+200B``; of many the first, and their number."""
+    codes = " ".join(f"U+{ord(character):04X}" for character in characters[:_MOST_CODES])
+    return codes + (f" … ({len(characters)})" if len(characters) > _MOST_CODES else "")

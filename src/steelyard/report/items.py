@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.core.text import response_text
+from steelyard.core.text import answer_language, response_text
 from steelyard.core.types import Case, JsonObject, Judgment, Ranking, Response
 from steelyard.evaluation.failures import PromptErrors, item_pairs
 from steelyard.evaluation.items import ScoredItem
@@ -167,6 +167,7 @@ def detail(known: JoinedItem, edges: Sequence[PairEdge]) -> JsonObject:
     return {
         "id": known.key[0],
         "language": known.key[1],
+        "answer_language": answer_language(prompt) if prompt else known.key[1],
         "category": list(prompt.category) if prompt else [],
         "source": prompt.source if prompt else None,
         "reference": prompt.reference if prompt else None,

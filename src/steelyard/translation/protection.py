@@ -30,7 +30,7 @@ def protect(text: str, *, style: MarkStyle = BRACKETS, first: int = 1, avoid: st
     parts: list[str] = []
     pieces: list[ProtectedPiece] = []
     position = 0
-    for start, end, kind in piece_spans(text):
+    for start, end, kind in _pieces(text):
         mark = used.mark(first + len(pieces))
         before, after = (_letter(text[start - 1 : start]), _letter(text[end : end + 1])) if used.is_word else ("", "")
         pieces.append(ProtectedPiece(mark, text[start:end], kind, before, after))
@@ -67,8 +67,8 @@ def _letter(character: str) -> str:
     return character if character and unicodedata.category(character)[0] in "LMN" else ""
 
 
-def piece_spans(text: str) -> list[PieceSpan]:
-    """Return the places of what must not be translated, in order; those that touch are joined."""
+def _pieces(text: str) -> list[PieceSpan]:
+    """Return the pieces of a text in order; those that touch are joined."""
     parsed = outline(text)
     closings = Closings(text)
     pieces: list[PieceSpan] = []

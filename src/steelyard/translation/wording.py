@@ -19,10 +19,11 @@ from steelyard.core.types import Case
 from steelyard.prompts.languages import chinese_script, identify
 from steelyard.responses.faults import repeated_lines, template_leftovers, window_hashes
 from steelyard.responses.subject import LETTER_WEIGHTS
+from steelyard.translation.blocks import Closings
 from steelyard.translation.damage_kinds import DamageFinding, finding
+from steelyard.translation.inline_pieces import inline_pieces
 from steelyard.translation.language_tables import translator_phrases
 from steelyard.translation.passages import Passage, PassagePair, passages
-from steelyard.translation.protection import piece_spans
 
 _WRITING_SYSTEMS = {
     "Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic", "Hans": "Han", "Hant": "Han", "Jpan": "Japanese",
@@ -205,7 +206,7 @@ def _words_alone(passage: Passage) -> str:
     # Code was one grave accent, of which two would enclose what is between them.
     text = _QUOTED.sub(" 0 ", passage.prose.replace("`", " "))
     parts, position = [], 0
-    for start, end, _ in piece_spans(text):
+    for start, end, _ in inline_pieces(text, 0, len(text), closings=Closings(text), labels=frozenset()):
         parts += text[position:start], " 0 "
         position = end
     return "".join((*parts, text[position:]))

@@ -81,6 +81,7 @@ KIND = QuestionTasks(
     name="native_check",
     needs="2 responses, with a ranking of them or one pair",
     plan=_both,
+    is_by_language=True,
     ask=_ask,
     sample=_some_of_each_language,
     spoil=lambda answer, catalogues, rng: reverse_order(answer),

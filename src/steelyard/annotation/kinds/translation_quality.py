@@ -74,6 +74,7 @@ KIND = QuestionTasks(
     name="translation_quality",
     needs="a source as the prompt, and a translation or more",
     plan=_each_translation,
+    is_by_language=True,
     ask=_ask,
     tolerance=_TOLERANCE,
     rate=_rate,

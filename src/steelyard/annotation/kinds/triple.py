@@ -35,6 +35,7 @@ class _Triples:
     name = "triple"
     needs = "3 responses or more"
     is_shuffled = True
+    is_by_language = False
     has_discards = True
 
     def design(self, case: Case, rules: TaskRules, *, seed: int) -> Design | None:

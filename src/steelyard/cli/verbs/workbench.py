@@ -42,7 +42,7 @@ def _add_person(
     language: Annotated[Literal["en", "zh"], typer.Option("--language", help="The language of the pages.")] = "en",
     skills: Annotated[
         list[str] | None,
-        typer.Option("--skill", help="A category whose tasks the person gets; may be repeated. Default: all."),
+        typer.Option("--skill", help="A category or language whose tasks the person gets; repeat. Default: all."),
     ] = None,
 ) -> None:
     """Make an account. Its first password is printed this once, and is valid until it is changed on the page Account.

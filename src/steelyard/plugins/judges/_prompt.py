@@ -18,6 +18,7 @@ import msgspec
 from steelyard.core.comparison import Question
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
+from steelyard.core.text import answer_language
 from steelyard.core.types import JsonObject, Message, Prompt, Response
 from steelyard.judging.reply_parsing import Form
 from steelyard.plugins.judges._texts import (
@@ -160,7 +161,7 @@ def question(
 
 def _languages(prompt: Prompt, texts: Texts, text_language: TextLanguage) -> list[str]:
     """Return the language of the request and the one expected of answers (M-RewardBench, figure 6)."""
-    expected = (prompt.meta or {}).get("answer_language") or prompt.language
+    expected = answer_language(prompt)
     slots = (("question_language", prompt.language), ("answer_language", expected))
     lines = [
         texts.instructions[name].format(language=language_name(str(code), text_language))

@@ -13,8 +13,8 @@ const AnswerText = (() => {
   const SHORT = { zho: "zh", jpn: "ja", kor: "ko", arb: "ar", heb: "he", hin: "hi", eng: "en", pes: "fa" };
   const tag = (code) => code ? code.replace("_", "-").replace(/^[a-z]{3}/, (three) => SHORT[three] || three) : null;
 
-  // Characters that hide or reorder others are shown by their codes; the flags of regions are letters to be kept.
-  const HIDDEN = /(\u{1F3F4}[\u{E0020}-\u{E007F}]+)|((?:[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{E0000}-\u{E007F}]|[\ud800-\udfff])+)/gu;
+  // Characters that hide or reorder others are shown by their codes: HIDDEN_CHARACTERS of core/text.py, character for character.
+  const HIDDEN = /(\u{1f3f4}[\u{e0020}-\u{e007f}]+)|((?:[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u115f\u1160\u17b4\u17b5\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e00ff}\ud800-\udfff]|(?<![\u0e00-\u109f\u1780-\u17ff\u1950-\u1aaf])\u200b(?![\u0e00-\u109f\u1780-\u17ff\u1950-\u1aaf])|(?<![\u00a9\u00ae\u0600-\u109f\u1780-\u18af\u1900-\u1cff\u20e3\u2190-\u2bff\ua800-\uabff\ufb50-\ufdff\ufe0e\ufe0f\ufe70-\ufefc\u{11000}-\u{11fff}\u{1e900}-\u{1e95f}\u{1f000}-\u{1faff}])[\u200c\u200d\u180e](?![\u00a9\u00ae\u0600-\u109f\u1780-\u18af\u1900-\u1cff\u20e3\u2190-\u2bff\ua800-\uabff\ufb50-\ufdff\ufe0e\ufe0f\ufe70-\ufefc\u{11000}-\u{11fff}\u{1e900}-\u{1e95f}\u{1f000}-\u{1faff}])|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{2,})+)/gu;
   const codes = (run) => {
     const all = [...run], named = all.slice(0, MOST_CODES).map((one) => `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
     return named.join(" ") + (all.length > MOST_CODES ? ` … (${all.length})` : "");

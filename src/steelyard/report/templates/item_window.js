@@ -23,7 +23,7 @@ const ItemWindow = ({ make, models, scales, state, items, whole, outcome, choose
     const tier = tiers.findIndex((one) => one.includes(response.id)), isPair = tiers.length === 2 && detail.responses.length === 2;
     const known = detail.responses.map((one) => one.scores[state.model]).filter(isNumber), own = response.scores[state.model];
     const isFirst = known.length > 1 && own === Math.max(...known) && known.filter((one) => one === own).length === 1;
-    const content = response.text === null ? make("p", { class: "dim" }, word("text_not_here")) : text(response.text, detail.language);
+    const content = response.text === null ? make("p", { class: "dim" }, word("text_not_here")) : text(response.text, detail.answer_language);
     const place = tier < 0 ? word("not_ranked") : isPair ? word(tier ? "mark_rejected" : "mark_chosen") : `${word("tier")} ${tier + 1}`;
     return make("article", { class: `response${tier === 0 ? " first" : ""}${isFirst && tier > 0 ? " misplaced" : ""}`, "data-response": response.id, tabindex: -1, "aria-label": `${word("answer")} ${letters.get(response.id)}, ${place}` },
       make("div", { class: "head" }, make("span", { class: "letter", "aria-hidden": "true" }, letters.get(response.id)), chip(place, tier < 0 ? "quiet" : ""),

@@ -14,6 +14,7 @@ from steelyard.core.errors import Place
 from steelyard.core.names import NAME_RULE, is_name, mark_unseen, normalize_name, similar_name
 from steelyard.core.numerics import generator
 from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.text import answer_language
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
@@ -58,6 +59,7 @@ def import_cases(
     already: at its place in the file, where ``places`` has it.
     """
     settings = settings_of(project)
+    is_by_language = kinds_of(settings.tasks)[0].is_by_language
     if not is_name(batch, most=_LONGEST["batch"]):
         raise RefusedError(f"{batch[:50]!r} is not a name of a batch", words="name", where="batch", allowed=NAME_RULE)
     batches = select(StoredItem.batch).where(StoredItem.project_id == project.id).distinct()
@@ -78,7 +80,7 @@ def import_cases(
     source = importable_cases(counted(), settings, places=places)
     while block := list(islice(source, _BLOCK)):
         _check_new(session, project, block, places)
-        items = [_item_values(project, case, batch, at) for case in block]
+        items = [_item_values(project, case, batch, at, is_by_language=is_by_language) for case in block]
         _number_items(session, items, settings, num_before=num_before + num_items)
         # Values, not objects: those of thousands of cases take most of the time that others wait for the database.
         stored = insert(StoredItem).returning(StoredItem.id, sort_by_parameter_order=True)
@@ -128,12 +130,14 @@ def place_of(case: Case, path: str | None, places: CasePlaces, *, otherwise: str
     return places.get(case.key, Place(otherwise))._replace(path=path)
 
 
-def _item_values(project: StoredProject, case: Case, batch: str, at: float) -> JsonObject:
+def _item_values(project: StoredProject, case: Case, batch: str, at: float, *, is_by_language: bool) -> JsonObject:
+    """Return the row of an item. Its category decides who gets its tasks: for some kinds, who reads its language."""
+    first_tier = case.prompt.category[0] if case.prompt.category else ""
     return {
         "project_id": project.id,
         "prompt": case.prompt.id,
         "language": case.prompt.language or "",
-        "category": case.prompt.category[0] if case.prompt.category else "",
+        "category": (answer_language(case.prompt) or "") if is_by_language else first_tier,
         "batch": batch,
         "case_json": encode_case(case).decode(),
         "state": "annotating",
@@ -172,16 +176,20 @@ def _number_items(session: Session, items: Sequence[JsonObject], settings: Proje
 def _check_storable(case: Case, places: CasePlaces) -> None:
     """Raise RefusedError for a name of a case that a database cannot keep in its column."""
     prompt = case.prompt
-    fields = {"prompt": "prompt.id", "language": "prompt.language", "category": "prompt.category[0]"}
-    names = {"prompt": prompt.id, "language": prompt.language or "", "category": (*(prompt.category or ()), "")[0]}
-    for what, name in names.items():
+    names = (
+        ("prompt", "prompt.id", prompt.id),
+        ("language", "prompt.language", prompt.language or ""),
+        ("language", "prompt.meta.answer_language", answer_language(prompt) or ""),
+        ("category", "prompt.category[0]", (*(prompt.category or ()), "")[0]),
+    )
+    for what, field, name in names:
         if len(name) > _LONGEST[what] or "\0" in name:
             length = "with a NUL character" if "\0" in name else f"of {len(name):,} characters"
             raise RefusedError(
                 f"prompt {prompt.id[:50]!r} has {'an id' if what == 'prompt' else f'a {what}'} {length}",
                 words="long name",
                 values={"prompt": mark_unseen(prompt.id[:50]), "limit": f"{_LONGEST[what]}"},
-                where=place_of(case, fields[what], places),
+                where=place_of(case, field, places),
                 allowed=f"at most {_LONGEST[what]} characters, without NUL",
                 do="give it a shorter name",
             )

@@ -19,6 +19,8 @@ from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from steelyard.core.text import HIDDEN_CHARACTERS, codes_of
+
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
     "small", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -40,6 +42,7 @@ LONGEST_RENDERED = 50_000
 _TOKENS_OF_CHARACTER = 4
 """Tokens for each character, beyond which a short text makes a large page: a table of many columns with empty rows."""
 _FEWEST_TOKENS = 1000
+_MOST_MARKS = 1000
 
 
 class _TooManyTokens(Exception):  # noqa: N818 - decides how a text is shown
@@ -49,11 +52,13 @@ class _TooManyTokens(Exception):  # noqa: N818 - decides how a text is shown
 def safe_markdown(text: str, note: str) -> Markup:
     """Return the text as HTML of harmless tags. LaTeX is kept as it was written, as the text of ``span.math``.
 
-    A text that is too long to be rendered is shown as it was written, below ``note``, which says so.
+    Characters that hide or reorder others carry their codes. A text that is too long to be rendered is shown as it was
+    written, below ``note``, which says so.
     """
     if (rendered := _rendered(text)) is not None:
         return rendered
-    return Markup('<p class="muted">{}</p><div class="as-written">{}</div>').format(note, text)
+    written = _with_codes(str(Markup.escape(text)))
+    return Markup('<p class="muted">{}</p><div class="as-written">{}</div>').format(note, written)
 
 
 @lru_cache(maxsize=_NUM_RENDERED)
@@ -81,10 +86,36 @@ def _rendered(text: str) -> Markup | None:
         return None
     rendered = _markdown.renderer.render(tokens, _markdown.options, {})
     html = nh3.clean(rendered, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes={"http", "https"})
-    escaped = [str(Markup.escape(formula)) for formula in formulas]
-    return Markup(
-        re.sub("\ue000(\\d+)\ue001", lambda match: f'<span class="math">{escaped[int(match[1])]}</span>', html)
-    )
+    shown = [_formula(text) for text in formulas]
+    return _with_codes(re.sub("\ue000(\\d+)\ue001", lambda match: shown[int(match[1])], html))
+
+
+def _formula(text: str) -> Markup:
+    """Return a formula for the page to typeset; one with a hidden character stays as written, or its sign is lost."""
+    hidden = any(match["hidden"] for match in HIDDEN_CHARACTERS.finditer(text))
+    return Markup("<code>{}</code>" if hidden else '<span class="math">{}</span>').format(text)
+
+
+def _with_codes(html: str) -> Markup:
+    """Put the codes of characters that hide or reorder others on them; the text itself stays.
+
+    Attributes of the HTML have no such character: addresses are encoded.
+    """
+    marked = 0
+
+    def mark(match: re.Match[str]) -> str:
+        nonlocal marked
+        characters = match["hidden"]
+        if characters is None:
+            return match[0]
+        marked += 1
+        if marked > _MOST_MARKS:
+            return "\N{REPLACEMENT CHARACTER}"
+        codes = codes_of(characters)
+        attributes = f'class="hidden-character" role="img" aria-label="{codes}" data-codes="{codes}"'
+        return f"<span {attributes}>{characters}</span>"
+
+    return Markup(HIDDEN_CHARACTERS.sub(mark, html))
 
 
 def _without_formulas(text: str, formulas: list[str]) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import Span, TaskAnswer
 from steelyard.annotation.questions import Point, TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, kind_named
-from steelyard.core.text import response_text
+from steelyard.core.text import answer_language, response_text
 from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, adjudication_order, evidence_of, letters_of
 from steelyard.workbench.pipeline.planted_reviews import (
@@ -98,8 +98,9 @@ class TaskPanel(NamedTuple):
 class ItemPanels(NamedTuple):
     """An item on a page. ``responses`` are letter, text, and why people discarded it, null for one that is compared.
 
-    ``discards``: how many tasks ended and were added for that; ``remarks`` are voice and text. ``guideline``: what
-    answers of the visitor are filed under; null where there is none, or nobody answers.
+    ``discards``: how many tasks ended and were added for that; ``remarks`` are voice and text. ``answer_language``:
+    that of the responses. ``guideline``: what answers of the visitor are filed under; null where there is none, or
+    nobody answers.
     """
 
     item: StoredItem
@@ -108,6 +109,7 @@ class ItemPanels(NamedTuple):
     panels: tuple[TaskPanel, ...]
     remarks: tuple[tuple[str, str], ...]
     discards: ItemDiscards | None
+    answer_language: str = ""
     guideline: StoredGuideline | None = None
 
 
@@ -192,6 +194,7 @@ def _view(
         ),
         panels=tuple(_panel(each, _ShownNames(letters, texts, voices), visitor, catalogues) for each in evidence),
         remarks=tuple((voices[person], text) for person, text in remarks),
+        answer_language=answer_language(case.prompt) or "",
     )
 
 

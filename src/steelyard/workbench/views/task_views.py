@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, aliased
 from steelyard.annotation.agreement import PairCounts, count_agreement
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
+from steelyard.core.text import answer_language
 from steelyard.core.types import Case, Record
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import QuestionWords, catalogues_of, category_name, question_in_words
@@ -60,7 +61,7 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``questions`` are what a person enters, in words; empty for triples, which have an order of their own.
     ``prompt_text`` is the last turn as it was written, where a question asks for a text.
-    ``category`` is its name in the language of the page.
+    ``category`` is its name in the language of the page, ``answer_language`` the language of the responses.
     ``until``: when the task goes to another person, in seconds since 1970.
     ``sent_back``: why a review sent the item back; empty in the first round.
     """
@@ -69,6 +70,7 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
     until: float
     kind: str
     language: str
+    answer_language: str
     category: str
     prompt: tuple[TurnView, ...]
     prompt_text: str
@@ -185,12 +187,15 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
     """Return the view of a task in a language of the pages."""
     kind, turns, blind = kind_named(shown.kind), shown.case.prompt.messages, shown.blind
     questions = kind.questions(tuple(blind.texts), catalogues_of(settings))
+    # A case of translations that names one language names theirs: that of its source is not known.
+    is_of_translation = shown.kind == "translation_quality" and "answer_language" not in (shown.case.prompt.meta or {})
     return TaskView(
         assignment=shown.number,
         until=shown.until,
         kind=shown.kind,
-        language=shown.case.prompt.language or "",
-        category=category_name(shown.category, language),
+        language="" if is_of_translation else shown.case.prompt.language or "",
+        answer_language=answer_language(shown.case.prompt) or "",
+        category="" if kind.is_by_language else category_name(shown.category, language),
         # A text that is entered begins as the last turn: only then is it needed as it was written.
         prompt_text=turns[-1].content if turns and any(each.input == "text" for each in questions) else "",
         prompt=tuple(TurnView(role=turn.role, html=str(shown_text(turn.content, language))) for turn in turns),

@@ -57,9 +57,7 @@ export const textOf = (html, language) => {
 const factOf = (fact) => fact ? make("span", { class: "fact", dir: "auto" }, fact) : null;
 
 const promptOf = (task, words) => {
-  // The language of a translation task is that of the translation, not of its source.
-  const isSource = task.kind === "translation_quality", language = isSource ? null : task.language;
-  const title = isSource ? words.task_source : words.task_prompt;
+  const { language } = task, title = task.kind === "translation_quality" ? words.task_source : words.task_prompt;
   const [last, ...before] = [...task.prompt].reverse();
   const turn = ({ role, html }) => make("div", { class: `turn ${role === "assistant" ? "assistant" : "user"}` }, make("p", { class: "role" }, words[`task_role_${role}`] || role), textOf(html, language));
   const body = make("div", { class: task.is_long ? "prompt-text folded" : "prompt-text" });
@@ -81,12 +79,13 @@ const responseOf = (task, response, flow, tools) => {
   const { nodes, update } = flow.controls(task, response, tools);
   const marks = make("ul", { class: "marks", hidden: true, "aria-label": words.task_marks });
   const state = make("p", { class: "discarded", hidden: true });
-  const translation = task.kind === "translation_quality" ? factOf(task.language && languageName(task.language)) : null;
+  const answers = task.answer_language;
+  const translation = answers !== task.language ? factOf(answers && languageName(answers)) : null;
   const tool = (name, word) => make("button", { type: "button", class: "quiet", "aria-label": `${words[word]}, ${fill(words.task_response, { id: response.id })}`, onclick: () => act({ name, response: response.id }) }, words[word]);
   const node = make("article", { class: "card response", "data-response": response.id, "aria-label": fill(words.task_response, { id: response.id }), onclick: () => act({ name: "activate", response: response.id }) },
     make("header", {}, make("div", {}, make("h2", {}, response.id), translation), make("span", { class: "tools" }, tool("mark", "task_key_mark"), task.has_discards ? tool("discard", "task_key_discard") : null)),
     // Scores that stay in sight stay within this: they never cover the letter of their response.
-    make("div", { class: "reply" }, response.raw.trim() ? textOf(response.html, task.language) : make("p", { class: "text empty-response" }, words.task_empty_response), state, marks, ...nodes));
+    make("div", { class: "reply" }, response.raw.trim() ? textOf(response.html, answers) : make("p", { class: "text empty-response" }, words.task_empty_response), state, marks, ...nodes));
   return { node, update, marks, state };
 };
 
