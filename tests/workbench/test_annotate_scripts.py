@@ -34,7 +34,7 @@ def run(tmp_path):
     """Run a script that may import the page's modules, with a value as ``input``; returns what it prints as JSON."""
     static, place = FOLDER / "static", tmp_path / "annotate"
     shutil.copytree(static / "annotate", place)
-    for shared in ("scrolling.js", "languages.js"):
+    for shared in ("scrolling.js", "languages.js", "directions.js"):
         shutil.copy(static / shared, tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')
 
@@ -510,3 +510,15 @@ console.log(JSON.stringify({ first, back, before: Object.keys(answer.entries), d
         "dropped": {"decision": "drop"},
         "next": "drop_reason",
     }
+
+
+def test_a_block_runs_as_its_words_do_and_not_as_its_first_letter(run):
+    texts = [
+        ("A) أكبر، لأن", False), ("Visual Studio Code الأفضل", True), ("Visual Studio Code الأفضل", False),
+        ("An English line.", True), ("כן", False), ("2 + 2 = 4", True), ("说明 x", False),
+    ]  # fmt: skip
+    script = """
+    import { directionOf } from "../directions.js";
+    console.log(JSON.stringify(input.map(([text, isRightToLeft]) => directionOf(text, isRightToLeft))));
+    """
+    assert run(script, texts) == ["rtl", "rtl", "ltr", "ltr", "rtl", None, "ltr"]

@@ -30,10 +30,28 @@ const AnswerText = (() => {
     return [...parts, text.slice(from)].filter((part) => part !== "");
   };
 
-  // Lists, tables and quotes take the direction of their first letter: a browser does not look into blocks of their own direction.
-  const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
-  const direction = (text) => RIGHT_TO_LEFT.test((/\p{L}/u.exec(text) || [""])[0]) ? "rtl" : "ltr";
-  const contentFrom = (tokens, at) => (tokens.slice(at, at + 40).find((token) => token.type === "inline" && /\p{L}/u.test(token.content)) || { content: "" }).content;
+  // Blocks take the direction of their letters: "A) أكبر" runs from the right in a text that does. A browser decides by the first letter.
+  const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/gu;
+  const direction = (text, isRightToLeft = false) => {
+    const letters = (text.match(/\p{L}/gu) || []).length, fromRight = (text.match(RIGHT_TO_LEFT) || []).length;
+    return fromRight > (isRightToLeft ? 0 : letters / 2) ? "rtl" : "ltr";
+  };
+  const wordsOf = (node) => {
+    const words = node.cloneNode(true);
+    for (const other of words.querySelectorAll("pre, code, .formula, .hidden-character, .address")) other.remove();
+    return words.textContent;
+  };
+  const laidOut = new WeakSet();
+  const layOut = (place) => {
+    const words = wordsOf(place);
+    if (!/\p{L}/u.test(words)) return;
+    laidOut.add(place);
+    place.dir = direction(words);
+    for (const block of place.querySelectorAll([...BLOCKS, ...DIRECTED, "li", ".wide-table"].join())) {
+      const own = wordsOf(block);
+      if (/\p{L}/u.test(own)) block.dir = direction(own, place.dir === "rtl");
+    }
+  };
 
   const coloured = (code, language) => {
     const known = window.hljs && language && code.length <= MOST_CODE && window.hljs.getLanguage(language);
@@ -74,13 +92,12 @@ const AnswerText = (() => {
   const ALIGNED = /^text-align:(left|right|center)$/;
   const BLOCKS = new Set(["p", "th", "td", "h1", "h2", "h3", "h4", "h5", "h6"]), DIRECTED = new Set(["ul", "ol", "blockquote", "table"]);
   const TAGS = new Set([...BLOCKS, ...DIRECTED, "li", "thead", "tbody", "tr", "strong", "em", "s"]);
-  const opened = (token, tokens, at) => {
+  const opened = (token) => {
     if (token.type === "link_open") return make("span", { class: "link" });
     if (!TAGS.has(token.tag)) return null;
     const level = /^h([1-6])$/.exec(token.tag);
     const place = make(level ? `h${Math.min(6, Number(level[1]) + 3)}` : token.tag, level ? { class: `level-${level[1]}` } : {});
     if (BLOCKS.has(token.tag)) place.dir = "auto";
-    if (DIRECTED.has(token.tag)) place.dir = direction(contentFrom(tokens, at));
     const aligned = ALIGNED.exec(token.attrGet("style") || "");
     if (aligned) place.style.textAlign = aligned[1];
     if (token.tag === "ol" && /^\d{1,9}$/.test(token.attrGet("start") || "")) place.start = Number(token.attrGet("start"));
@@ -104,11 +121,11 @@ const AnswerText = (() => {
   };
   const built = (tokens, root, budget) => {
     const open = [[root, null]];
-    for (const [at, token] of tokens.entries()) {
+    for (const token of tokens) {
       const place = open[open.length - 1][0];
       if (token.type === "inline") built(token.children, place, budget);
       else if (token.nesting > 0) {
-        const node = token.hidden ? null : opened(token, tokens, at);
+        const node = token.hidden ? null : opened(token);
         if (node) place.append(node.localName === "table" ? make("div", { class: "wide-table", dir: node.dir, tabindex: "0", role: "region", "aria-label": Page.word("table") }, node) : node);
         open.push([node || place, token]);
       } else if (token.nesting < 0) {
@@ -135,10 +152,13 @@ const AnswerText = (() => {
   const draw = (place, text, asWritten) => {
     place.replaceChildren();
     place.classList.remove("rendered");
+    // As written, each line has the direction of its first letter: it may be code.
+    if (laidOut.delete(place)) place.dir = "auto";
     if (asWritten || !canRender(text)) { raw(text, place); return; }
     try {
       parser = parser || MarkdownDialect.make();
       built(parser.parse(text, {}), place, { formulas: 0 });
+      layOut(place);
       place.classList.add("rendered");
     } catch (error) {
       console.warn("a text is shown as written:", error);
@@ -176,7 +196,7 @@ const AnswerText = (() => {
   const reveal = (place) => {
     for (const part of [...place.childNodes]) if (part.nodeType === Node.TEXT_NODE) part.replaceWith(...shown(part.data)); else reveal(part);
   };
-  return { node, reveal, toggle, setRaw, isRaw: () => isRaw, tag, direction, hasLibrary: () => Boolean(window.markdownit) };
+  return { node, reveal, toggle, setRaw, isRaw: () => isRaw, tag, hasLibrary: () => Boolean(window.markdownit) };
 })();
 
 // Examples of sections are in the page as written; they are shown as the texts of items are.

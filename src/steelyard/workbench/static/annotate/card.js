@@ -1,5 +1,6 @@
 // The card of a task: prompt, responses, and what its flow puts under them. Built before it is shown, updated in place.
 
+import { layOut } from "../directions.js";
 import { languageName } from "../languages.js";
 import { watchScrolling } from "../scrolling.js";
 
@@ -48,6 +49,7 @@ const typeset = (place) => {
 export const textOf = (html, language) => {
   const place = make("div", { class: "text", dir: "auto", lang: language || null });
   place.innerHTML = html;
+  layOut(place);
   typeset(place);
   for (const block of place.querySelectorAll("pre")) block.dir = "ltr";
   watchScrolling(place);
