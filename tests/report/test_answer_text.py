@@ -56,7 +56,7 @@ $$
 Broken: $\frac{1$. In code: `$x$`."""
 CHINESE = "**“关键”**在于**求导（先）**之后：\n\n- 价格为$5，也就是35元，或6$\n- 得 $x=2$"
 ARABIC = "# العنوان\n\n- بند **أول**\n- بند ثان\n\n| المدينة |\n|---|\n| القاهرة |\n\n```python\nprint(1)\n```"
-ARABIC += "\n\nA) أكبر، لأن\n\nVisual Studio Code الأفضل\n\nOnly English here."
+ARABIC += "\n\nA) أكبر، لأن\n\nVisual Studio Code الأفضل في /etc/hosts\n\nOnly English here."
 ANSWERS = {"hostile": HOSTILE, "markdown": MARKDOWN, "formulas": FORMULAS, "chinese": CHINESE, "arabic": ARABIC}
 BROWSER = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
@@ -164,6 +164,7 @@ def test_each_block_has_the_direction_of_its_text_and_code_runs_from_the_left(an
     assert text.all("h4")[0].attributes["dir"] == "rtl"
     # The letter of an option and a name in Latin letters do not turn a paragraph; an English one keeps its direction.
     assert [one.attributes["dir"] for one in text.all("p")[-3:]] == ["rtl", "rtl", "ltr"]
+    assert [one.text for one in text.all("bdi")] == ["/etc/hosts"]
     assert [text.all(tag)[0].attributes["dir"] for tag in ("ul", "table", "pre")] == ["rtl", "rtl", "ltr"]
 
 

@@ -522,3 +522,21 @@ def test_a_block_runs_as_its_words_do_and_not_as_its_first_letter(run):
     console.log(JSON.stringify(input.map(([text, isRightToLeft]) => directionOf(text, isRightToLeft))));
     """
     assert run(script, texts) == ["rtl", "rtl", "ltr", "ltr", "rtl", None, "ltr"]
+
+
+def test_paths_addresses_and_calls_are_found_within_words_that_run_from_the_right(run):
+    texts = {
+        "في /etc/resolv.conf و~/.ssh/config؛ ثم": ["/etc/resolv.conf", "~/.ssh/config"],
+        "נסה את https://example.org/a?b=5 (בחינם!), או help@example.org.": [
+            "https://example.org/a?b=5",
+            "help@example.org",
+        ],
+        "C++ או f(x, y) או total([1,2]).": ["C++", "total([1,2])"],
+        "A) أكبر 3.5 kg (free!) --dry-run": ["--dry-run"],
+        "~" * 20_000: [],
+    }
+    script = """
+    import { technicalIn } from "../directions.js";
+    console.log(JSON.stringify(input.map((text) => technicalIn(text).map(([start, end]) => text.slice(start, end)))));
+    """
+    assert run(script, list(texts)) == list(texts.values())

@@ -51,6 +51,22 @@ const AnswerText = (() => {
       const own = wordsOf(block);
       if (/\p{L}/u.test(own)) block.dir = direction(own, place.dir === "rtl");
     }
+    isolateTechnical(place);
+  };
+  // A path, address or call of a program within words that run from the right, whose signs would change their places.
+  const TECHNICAL = /(?:--|[~./\\#$@%]|(?=\w))(?:[!-'*-~]|\([!-'*-~]{0,100}\)){1,300}(?<=[\w/+#=\\*%)])/g;
+  const isolateTechnical = (place) => {
+    const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT), nodes = [];
+    while (walker.nextNode()) nodes.push(walker.currentNode);
+    for (const node of nodes) {
+      if (node.parentElement.closest(".katex, .hidden-character") || node.parentElement.closest("[dir]").dir !== "rtl") continue;
+      for (const { 0: found, index } of [...node.data.matchAll(TECHNICAL)].reverse()) {
+        if (!/[A-Za-z]/.test(found) || !/[^A-Za-z0-9]/.test(found)) continue;
+        const part = node.splitText(index);
+        part.splitText(found.length);
+        part.replaceWith(make("bdi", { dir: "ltr" }, part.data));
+      }
+    }
   };
 
   const coloured = (code, language) => {

@@ -12,6 +12,25 @@ export const directionOf = (text, isRightToLeft = false) => {
   return fromRight > (isRightToLeft ? 0 : letters / 2) ? "rtl" : "ltr";
 };
 
+// A path, address or call of a program within words that run from the right, whose signs would change their places.
+const TECHNICAL = /(?:--|[~./\\#$@%]|(?=\w))(?:[!-'*-~]|\([!-'*-~]{0,100}\)){1,300}(?<=[\w/+#=\\*%)])/g;
+export const technicalIn = (text) => [...text.matchAll(TECHNICAL)].filter(([found]) => /[A-Za-z]/.test(found) && /[^A-Za-z0-9]/.test(found)).map(({ 0: found, index }) => [index, index + found.length]);
+
+const isolateTechnical = (text) => {
+  const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT), nodes = [];
+  while (walker.nextNode()) nodes.push(walker.currentNode);
+  for (const node of nodes) {
+    if (node.parentElement.closest(OTHERS) || node.parentElement.closest("[dir]")?.dir !== "rtl") continue;
+    for (const [start, end] of technicalIn(node.data).reverse()) {
+      const part = node.splitText(start), place = document.createElement("bdi");
+      part.splitText(end - start);
+      part.replaceWith(place);
+      place.dir = "ltr";
+      place.append(part);
+    }
+  }
+};
+
 const wordsOf = (node) => {
   const words = node.cloneNode(true);
   for (const other of words.querySelectorAll(OTHERS)) other.remove();
@@ -27,6 +46,7 @@ export const layOut = (text) => {
     const own = directionOf(wordsOf(block), whole === "rtl");
     if (own !== null) block.dir = own;
   }
+  isolateTechnical(text);
 };
 
 globalThis.document?.querySelectorAll("div.text").forEach(layOut);
