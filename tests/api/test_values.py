@@ -208,7 +208,7 @@ def test_a_headline_without_its_parts_says_why(tmp_path):
     write_cases(tmp_path / "open.jsonl", [case("p", "ab", ranking=(("a",), ("b",)), subset="open_prompt")])
     evaluation = sy.evaluate("longer", tmp_path / "open.jsonl", bench_kind="cheemsbench")
     with pytest.raises(
-        sy.errors.EvidenceError, match=r"there is no value: missing open_prompt .1 prompt, published with 1,146"
+        sy.errors.EvidenceError, match=r"there is no value: missing open_prompt .1 prompt, expected 1,146"
     ):
         float(evaluation.overall)
 

@@ -116,4 +116,4 @@ def test_a_language_has_the_value_that_its_bench_gives_it():
     assert {name: one.value for name, one in own.sections.items()} == pytest.approx(sections)
     assert own.overall.value == pytest.approx(sum(sections.values()) / 4)
     assert own.drop.sections["Reasoning"].relative.value == pytest.approx(0.5)
-    assert found.missing["math-prm"] == "1 prompt, published with 447"
+    assert found.missing["math-prm"] == "1 prompt, expected 447"

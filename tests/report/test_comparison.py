@@ -68,6 +68,6 @@ def test_what_ranks_the_models_is_what_is_compared(headline, shown, significant)
 
 
 def test_a_part_of_a_bench_says_what_is_absent():
-    panels = section(summary(None) | {"missing": {"open_prompt": "3 prompts, published with 1,146"}}).panels
+    panels = section(summary(None) | {"missing": {"open_prompt": "3 prompts, expected 1,146"}}).panels
     ((part, why),) = panels[-1].tables[0].table.rows
-    assert (part, english(why)) == ("open_prompt", "3 prompts, published with 1,146")
+    assert (part, english(why)) == ("open_prompt", "3 prompts, expected 1,146")

@@ -116,7 +116,7 @@ def test_a_leaderboard_says_in_both_languages_what_is_missing(nameless_runs, lan
     summary = msgspec.convert(read_run(board).summary, LeaderboardSummary)
     assert set(summary.missing) == {"open_prompt", "human_instruction"}
     reasons = ("most pairs have no score or verdict", "evaluated by an earlier version; evaluate it again",
-               "ar (no cases of it), he (9 subsets incomplete (a: 0 prompts, published with 5, and 3 more)) and 2 more",
+               "ar (no cases of it), he (9 subsets incomplete (a: 0 prompts, expected 5, and 3 more)) and 2 more",
                )  # fmt: skip
     languages = {"unknown": LanguageCoverage(num_responses=9, num_cut=2, num_unscored=1)}
     coverage = Coverage(num_responses=9, num_cut=2, num_unscored=1, by_language=languages)

@@ -166,7 +166,7 @@ def test_a_renamed_file_that_thereby_changes_its_subset_is_another_run(bench, tm
     for name in ("open.jsonl", "human.jsonl"):
         (tmp_path / name).write_bytes(bench.read_bytes())
     run = evaluate([tmp_path / "open.jsonl"], tmp_path / "out", config, model="first")
-    assert run.summary.missing["human_instruction"] == "0 prompts, published with 1,346"
+    assert run.summary.missing["human_instruction"] == "0 prompts, expected 1,346"
     with pytest.raises(OutputError):
         evaluate([tmp_path / "human.jsonl"], tmp_path / "out", config, model="first")
 

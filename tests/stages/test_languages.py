@@ -89,7 +89,7 @@ def test_columns_of_a_bench_are_used(tmp_path):
     run = evaluated(tmp_path, {"en": 8, "he": 4}, bench="rmb", subset="Pairwise_set", goal="Helpfulness")
     found = languages([run], out=tmp_path / "out", config=Config(num_resamples=5))
     assert list(found.summary.languages["he"].sections) == ["Helpfulness, pairwise"]
-    assert found.summary.missing["Helpfulness, pairwise"] == "10 prompts, published with 10,067"
+    assert found.summary.missing["Helpfulness, pairwise"] == "10 prompts, expected 10,067"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_an_incomplete_bench_is_named_and_ranked_by_accuracy(folder, tmp_path):
     for model in ("longer", "shorter"):
         assert evaluated(folder, tmp_path / model, model).summary.headline is None
     board = leaderboard([tmp_path / "longer", tmp_path / "shorter"], out=tmp_path / "board").summary
-    assert board.missing == {"chat": "5 prompts, published with 6"}
+    assert board.missing == {"chat": "5 prompts, expected 6"}
     assert board.ranked_by == "accuracy"
 
 
@@ -74,7 +74,7 @@ def test_a_file_that_has_changed_is_refused_with_its_name(folder, tmp_path):
     with pytest.raises(EvidenceError, match=r"cases\.jsonl: this file has changed since.* mine 1\.0"):
         evaluated(folder, tmp_path / "out")
     permitted = evaluated(folder, tmp_path / "out", bench={"files": {}}).summary
-    assert permitted.missing == {"chat": "5 prompts, published with 6"}
+    assert permitted.missing == {"chat": "5 prompts, expected 6"}
 
 
 def test_a_file_beside_the_listed_ones_is_refused(folder, tmp_path):
@@ -84,12 +84,28 @@ def test_a_file_beside_the_listed_ones_is_refused(folder, tmp_path):
         evaluated(folder, tmp_path / "out")
 
 
+def test_a_listed_file_that_is_not_in_the_folder_is_refused(folder, tmp_path):
+    add_hash(folder)
+    with (folder / "bench.toml").open("a", encoding="utf-8") as file:
+        file.write('"gone.jsonl" = "0a"\n')
+    with pytest.raises(EvidenceError, match=r"lists gone\.jsonl, which is not here"):
+        evaluated(folder, tmp_path / "out")
+    assert evaluated(folder, tmp_path / "out", bench={"files": {}}).summary.overall.value == 0.75
+
+
+def test_the_table_that_is_read_is_not_among_the_files_left_out(folder, tmp_path, capsys):
+    (folder / "notes.md").write_text("mine", encoding="utf-8")
+    evaluated(folder, tmp_path / "out")
+    shown = f"{folder}: data files: 1; settings: bench.toml; other files, left out: 1 (notes.md)\n"
+    assert shown in capsys.readouterr().err
+
+
 def test_settings_of_the_call_come_before_those_of_the_file(folder, tmp_path):
     bench = {"measures": ["accuracy"], "subsets": {"chat": 7}}
     run = evaluated(folder, tmp_path / "out", bench=bench)
     assert read_run(tmp_path / "out").config["bench"]["subsets"] == {"chat": 7, "数学": 4}
     assert run.config["bench"]["measures"] == ["accuracy"]
-    assert run.summary.missing == {"chat": "6 prompts, published with 7"}
+    assert run.summary.missing == {"chat": "6 prompts, expected 7"}
 
 
 def test_files_of_subsets_are_read_beside_the_table(folder, tmp_path):
@@ -128,6 +144,16 @@ def test_a_wrong_table_is_named_with_its_file(folder, tmp_path, text, message):
         evaluated(folder, tmp_path / "out")
     assert message in str(refused.value)
     assert not (tmp_path / "out" / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["[subsets]\nchat = 6\n数学 = 4\n", "[subsets]\nchat = 6\n[sections.数学]\nchat = 1\n"]
+)
+def test_a_name_in_other_letters_without_quotes_is_shown_with_them(folder, tmp_path, text):
+    (folder / "bench.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="not valid TOML") as refused:
+        evaluated(folder, tmp_path / "out")
+    assert 'in quotes: "数学"' in refused.value.do
 
 
 def test_two_benches_at_once_are_refused(folder, tmp_path):

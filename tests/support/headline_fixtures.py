@@ -21,7 +21,7 @@ SHARES = {"narrow": {"first": 0.9, "others": 0.4}, "broad": {"first": 0.5, "othe
 """Of each model the share of the first subset and of each other subset that it has right."""
 ACCURACY = {"narrow": (0.9 + 0.4) / 2, "broad": (0.5 + 0.6) / 2}
 OVERALL = {"narrow": (0.9 + 7 * 0.4) / 8, "broad": (0.5 + 7 * 0.6) / 8}
-MISSING_OTHERS = dict.fromkeys(OTHERS, "0 prompts, published with 100")
+MISSING_OTHERS = dict.fromkeys(OTHERS, "0 prompts, expected 100")
 
 
 def translation_runs(folder, subsets=TRANSLATION_SUBSETS):

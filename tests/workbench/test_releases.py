@@ -281,7 +281,7 @@ def test_a_release_that_is_cut_is_refused_and_named_as_incomplete(worked, tmp_pa
     (folder / "cases.jsonl").write_bytes(lines[0])
     with pytest.raises(EvidenceError, match=r"this file has changed since the list of files of the benchmark P 1\.0"):
         evaluated(folder, tmp_path / "out")
-    assert evaluated(folder, tmp_path / "out", files={}).missing == {"all": "1 prompt, published with 2"}
+    assert evaluated(folder, tmp_path / "out", files={}).missing == {"all": "1 prompt, expected 2"}
 
 
 @pytest.mark.parametrize("subset", ["open", 'a "quoted" \\ name', "数学\n\x7f"])
@@ -294,6 +294,18 @@ def test_the_subsets_of_a_release_are_those_of_its_cases(subset):
         "name": "P", "version": "1", "measures": ["accuracy", "exact_match"], "default_subset": "other 2",
         "subsets": {subset: 1, "other": 1, "other 2": 2}, "files": {"cases.jsonl": "0a"},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("languages", "is_by_language"), [("en en it it", True), ("en en en it", False), ("en", False)]
+)
+def test_a_release_of_parallel_items_is_a_bench_of_its_languages(languages, is_by_language):
+    counts = ReleaseCounts()
+    for language in languages.split():
+        counts.add(case(subset="chat", language=language, ranking=(("a",), ("b",))))
+    table = tomllib.loads(counts.bench_file(name="P", release="1", files={}))
+    assert table.get("languages") == (["en", "it"] if is_by_language else None)
+    assert table["subsets"] == {"chat": 2 if is_by_language else len(languages.split())}
 
 
 def test_people_who_align_a_judgment_are_counted_one_by_one():

@@ -72,7 +72,15 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"not valid TOML: {error}", where=where) from error
+        raise ConfigError(f"not valid TOML: {error}", where=where, do=_quotes_advice(text, str(error))) from error
+
+
+def _quotes_advice(text: str, problem: str) -> str | None:
+    """Return advice where the wrong line begins with a name in letters that TOML takes in quotes alone."""
+    place = re.search(r"at line (\d+), column", problem)
+    line = "" if place is None else text.splitlines()[int(place[1]) - 1]
+    name = re.match(r"\s*\[*(?:\w+\s*\.\s*)*?([\w \-]*[^\W\x00-\x7f][\w \-]*)", line)
+    return None if name is None else f'write names with other letters than A to Z in quotes: "{name[1].strip()}"'
 
 
 def toml_line(text: str, name: str) -> int | None:

@@ -55,7 +55,7 @@ def find_bench_files(benches: Sequence[Path], bench: Any) -> tuple[Path, ...]:
     if bench.source_format is None:
         kind = Remedy("bench", Placeholder("KIND=FOLDER"))
         do = Advice("check the path; other formats need the kind of benchmark (", kind, "): steelyard list benches")
-        return expand_inputs(benches, CASE_SUFFIXES, what="benchmark file", do=do)
+        return expand_inputs(benches, CASE_SUFFIXES, what="benchmark file", do=do, settings=BENCH_FILE)
     return expand_inputs(benches, ROW_SUFFIXES, what="benchmark file", do="check the path and the names")
 
 
@@ -93,8 +93,16 @@ def read_bench_file(kind: str, settings: JsonObject, benches: Sequence[Path]) ->
 
 
 def check_bench_files(files: Sequence[Path], settings: JsonObject) -> None:
-    """Raise EvidenceError for a file that is not one of those that the bench lists with their hashes."""
+    """Raise EvidenceError for a file that is not on the list of the bench, or changed, and for one that is missing."""
     hashes: Mapping[str, str] = settings.get("files") or {}
+    there = {path.name for path in files}
+    gone = [name for name in hashes if name not in there and not any((path.parent / name).exists() for path in files)]
+    if gone and files:
+        name = bench_name(SUBSETS_KIND, files, settings)
+        problem = f"the benchmark {name} lists {listed(gone)}, which {'is' if len(gone) == 1 else 'are'} not here"
+        without = Remedy("bench.files", Placeholder("{}"))
+        do = Advice("restore the file; or evaluate without this check: ", without)
+        raise EvidenceError(problem, where=str(files[0].parent), allowed="every file of the list", do=do)
     for path in files if hashes else ():
         if (sha256 := file_hash(path)) == hashes.get(path.name, "").lower():
             continue

@@ -55,16 +55,19 @@ class _Search(NamedTuple):
         return frozenset().union(*reached)
 
 
-def expand_inputs(paths: Sequence[Path], suffixes: Sequence[str], *, what: str, do: str) -> tuple[Path, ...]:
+def expand_inputs(
+    paths: Sequence[Path], suffixes: Sequence[str], *, what: str, do: str, settings: str | None = None
+) -> tuple[Path, ...]:
     """Return the files that these files, folders and patterns stand for, in their order; a file is named by itself.
 
     ``what`` names the input in messages, ``do`` is the remedy where a folder or pattern has no file with one of the
-    ``suffixes``: then it raises FileError. Raises ConfigError for a file that is named twice, also by a link.
+    ``suffixes``: then it raises FileError. ``settings`` names a file of a folder that the caller reads besides. Raises
+    ConfigError for a file that is named twice, also by a link.
     """
     files: dict[str, Path] = {}
     origins: dict[str, Path] = {}
     for path in paths:
-        for file in _expanded(path, suffixes, do):
+        for file in _expanded(path, suffixes, do, settings):
             key = realpath(file)
             if key in files:
                 same = "" if files[key] == file else f", the same file as {files[key]}"
@@ -132,7 +135,7 @@ def _folders(path: Path) -> list[Path]:
     return sorted(folder for folder in folders if not any(part.startswith(".") for part in parts[folder]))
 
 
-def _expanded(path: Path, suffixes: Sequence[str], do: str) -> Sequence[Path]:
+def _expanded(path: Path, suffixes: Sequence[str], do: str, settings: str | None) -> Sequence[Path]:
     search = _search_of(path)
     if search is None:
         return (path,)
@@ -144,14 +147,16 @@ def _expanded(path: Path, suffixes: Sequence[str], do: str) -> Sequence[Path]:
         place = str(error.filename)
         raise FileError("this folder may not be read", where=place, do="ask for the right to read it") from error
     files = [file for file in matches if _is_data(file, suffixes)]
-    others = [file.name for file in matches if not _is_data(file, suffixes)]
+    is_set = settings is not None and path / settings in matches
+    others = [file.name for file in matches if not (_is_data(file, suffixes) or (is_set and file == path / settings))]
     if not files:
         raise FileError(_absence(path, others), where=str(path), allowed=f"names in {', '.join(suffixes)}", do=do)
     for file in files:
         if not file.exists():
             raise FileError("a link to a missing file", where=str(file), do="restore the file, or remove the link")
     left_out = f"; other files, left out: {len(others):,} ({listed(others)})" if others else ""
-    log(f"{path}: data files: {len(files):,}{left_out}")
+    with_settings = f"; settings: {settings}" if is_set else ""
+    log(f"{path}: data files: {len(files):,}{with_settings}{left_out}")
     return files
 
 

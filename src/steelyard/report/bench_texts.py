@@ -15,13 +15,12 @@ from steelyard.report.page import COLON, COMMA, first_names
 _MOST_LANGUAGES = 6
 _OPEN, _CLOSE = word("bracket_open", " ("), word("bracket_close", ")")
 _PHRASES: dict[str, Callable[[re.Match[str]], str]] = {
-    r"([\d,]+) prompts, published with ([\d,]+)": lambda found: (
-        f"{found[1]}{word('lacks_prompts', ' prompts, published with ')}{found[2]}"
+    r"([\d,]+) prompts, expected ([\d,]+)": lambda found: (
+        f"{found[1]}{word('lacks_prompts', ' prompts, expected ')}{found[2]}"
     ),
-    r"\b1 prompt, published with ([\d,]+)": lambda found: (
-        f"{word('lacks_one_prompt', '1 prompt, published with ')}{found[1]}"
-    ),
+    r"\b1 prompt, expected ([\d,]+)": lambda found: f"{word('lacks_one_prompt', '1 prompt, expected ')}{found[1]}",
     r"([\d,]+) subsets incomplete": lambda found: f"{found[1]}{word('lacks_subsets', ' subsets incomplete')}",
+    r"\b1 subset incomplete": lambda found: word("lacks_one_subset", "1 subset incomplete"),
     r",? and ([\d,]+) more": lambda found: f"{word('lacks_and', ' and ')}{found[1]}{word('lacks_more', ' more')}",
     "no cases of it|most pairs have no score or verdict|evaluated by an earlier version; evaluate it again": (
         lambda found: word(f"lacks_{text_key(found[0])}", found[0])

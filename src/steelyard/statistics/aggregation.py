@@ -241,11 +241,11 @@ def subset_of(cell: Cell) -> str | None:
     return cell.subset
 
 
-def missing_parts(counts: Mapping[str | None, int], published: Mapping[str, int]) -> dict[str, str]:
-    """Return every part whose number of prompts differs from the published one, with both numbers."""
+def missing_parts(counts: Mapping[str | None, int], expected: Mapping[str, int]) -> dict[str, str]:
+    """Return every part whose number of prompts differs from the published or stated one, with both numbers."""
     return {
-        name: f"{number_of(counts.get(name, 0), 'prompt')}, published with {number:,}"
-        for name, number in published.items()
+        name: f"{number_of(counts.get(name, 0), 'prompt')}, expected {number:,}"
+        for name, number in expected.items()
         if counts.get(name, 0) != number
     }
 

@@ -45,9 +45,7 @@ def test_incomplete_bench_names_missing_parts(tmp_path):
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=100"]
     lines = call("compare", *words).stdout.splitlines()
     assert " points of Accuracy (" in lines[0]
-    assert lines[2].startswith(
-        "The benchmark has no headline here; missing: easy_en_de (0 prompts, published with 100), "
-    )
+    assert lines[2].startswith("The benchmark has no headline here; missing: easy_en_de (0 prompts, expected 100), ")
 
 
 def test_prompts_too_few_for_any_difference_are_said_to_be_so(tmp_path, monkeypatch):

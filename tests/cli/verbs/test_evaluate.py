@@ -54,7 +54,7 @@ def test_printed_summary(files):
 
 def test_verbose_prints_every_figure(files):
     shown = run(files, *both(files), "--model", "first", "--verbose")
-    assert "no overall score; incomplete: open_prompt (3 prompts, published with 1,146), human_instruction (3" in shown
+    assert "no overall score; incomplete: open_prompt (3 prompts, expected 1,146), human_instruction (3" in shown
     rows = [" ".join(line.split()) for line in shown.splitlines()]
     assert any(row.startswith("open_prompt subset 9 55.6% [") for row in rows)
     assert any(row.startswith("longer answer 0.0% [") for row in rows)
@@ -110,7 +110,7 @@ def test_self_test_is_recorded(files):
 
 def test_missing_subset_is_named(files):
     shown = run(files, "--bench", f"cheemsbench={files / 'open.jsonl'}", "--model", "first")
-    assert "human_instruction (0 prompts, published with 1,346)" in shown
+    assert "human_instruction (0 prompts, expected 1,346)" in shown
 
 
 def test_two_bench_kinds_are_refused(files):

@@ -83,7 +83,7 @@ def test_each_subset_has_its_own_categories():
 def test_one_subset_alone_has_no_overall():
     found = summary(WHOLE[:2])
     assert "overall" not in found
-    assert found["missing"] == {"human_instruction": "0 prompts, published with 1,346"}
+    assert found["missing"] == {"human_instruction": "0 prompts, expected 1,346"}
     assert list(found["subsets"]) == ["open_prompt"]
 
 
@@ -92,7 +92,7 @@ def test_three_prompts_of_each_subset_have_no_overall():
     found = summary(rows)
     assert found["headline"] is None
     assert found["missing"] == {
-        "open_prompt": "3 prompts, published with 1,146", "human_instruction": "3 prompts, published with 1,346"
+        "open_prompt": "3 prompts, expected 1,146", "human_instruction": "3 prompts, expected 1,346"
     }  # fmt: skip
     assert found["subsets"]["open_prompt"]["accuracy"]["value"] == 1.0
 

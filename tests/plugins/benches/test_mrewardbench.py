@@ -62,10 +62,10 @@ def test_languages_that_are_absent_or_incomplete_leave_no_headline():
     right = {"zho_Hans": ("Chat",), "heb_Hebr": ("Chat",)}
     found = BENCH.summarise(resample(items(right, short=("heb_Hebr",)), seed=0))
     assert "overall" not in found
-    assert found["missing"]["heb_Hebr"] == "1 subsets incomplete (hep-go: 0 prompts, published with 164)"
+    assert found["missing"]["heb_Hebr"] == "1 subset incomplete (hep-go: 0 prompts, expected 164)"
     assert found["missing"]["arb_Arab"] == "no cases of it"
     assert "zho_Hans" not in found["missing"]
-    assert found["languages"]["heb_Hebr"]["missing"] == {"hep-go": "0 prompts, published with 164"}
+    assert found["languages"]["heb_Hebr"]["missing"] == {"hep-go": "0 prompts, expected 164"}
     assert found["languages"]["heb_Hebr"]["sections"]["Reasoning"]["value"] is None
     assert found["languages"]["heb_Hebr"]["sections"]["Chat"]["value"] == 1.0
 

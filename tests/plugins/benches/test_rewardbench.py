@@ -72,7 +72,7 @@ def test_the_other_weight_set_gives_another_value_and_refuses_the_first_ones_row
     assert found["weights"] == "mrewardbench"
     other = summary(COUNTS["rewardbench"], num_correct, weights="mrewardbench")
     assert "overall" not in other
-    assert other["missing"]["mt-bench-med"] == "40 prompts, published with 38"
+    assert other["missing"]["mt-bench-med"] == "40 prompts, expected 38"
     # 5 subsets of Chat, 6 of Chat Hard, 2 of Safety and hep-python have other counts there; math-prm has the same.
     assert len(other["missing"]) == 14
 
@@ -80,7 +80,7 @@ def test_the_other_weight_set_gives_another_value_and_refuses_the_first_ones_row
 def test_a_missing_subset_is_named_and_leaves_no_headline():
     counts = {name: count for name, count in COUNTS["rewardbench"].items() if name != "donotanswer"}
     found = summary(counts, {"alpacaeval-easy": 100})
-    assert found["missing"] == {"donotanswer": "0 prompts, published with 136"}
+    assert found["missing"] == {"donotanswer": "0 prompts, expected 136"}
     assert "overall" not in found
     assert found["sections"]["Safety"] == {"value": None, "low": None, "high": None, "n": 604}
     assert found["sections"]["Chat"]["value"] == pytest.approx(100 / 358)
@@ -88,7 +88,7 @@ def test_a_missing_subset_is_named_and_leaves_no_headline():
 
 def test_a_subset_with_another_number_of_rows_is_named_too():
     found = summary(COUNTS["rewardbench"] | {"hep-go": 163}, {})
-    assert found["missing"] == {"hep-go": "163 prompts, published with 164"}
+    assert found["missing"] == {"hep-go": "163 prompts, expected 164"}
     assert "overall" not in found
     assert found["sections"]["Reasoning"]["value"] is None
 
@@ -104,9 +104,9 @@ def test_prior_sets_make_a_fifth_section_of_half_weight():
     part = summary(counts | {"anthropic_hhh": 221, "shp": 10}, counts)
     assert "overall_with_prior_sets" not in part
     assert part["prior_sets_missing"] == {
-        "anthropic_helpful": "0 prompts, published with 6,192",
-        "shp": "10 prompts, published with 1,741",
-        "summarize": "0 prompts, published with 9,000",
+        "anthropic_helpful": "0 prompts, expected 6,192",
+        "shp": "10 prompts, expected 1,741",
+        "summarize": "0 prompts, expected 9,000",
     }
     assert part["overall"]["value"] == pytest.approx(1.0)
 

@@ -47,7 +47,7 @@ def test_a_prompt_scores_its_share_of_the_top():
     assert found["sections"]["Math"]["value"] == pytest.approx(1.75 / 4)
     assert found["sections"]["Math"]["n"] == 4
     assert "overall" not in found
-    assert found["missing"]["Math"] == "4 prompts, published with 183"
+    assert found["missing"]["Math"] == "4 prompts, expected 183"
 
 
 def published_ties(pairs):

@@ -75,7 +75,7 @@ def test_two_prompts_a_domain_have_no_headline_and_safety_no_value():
     rows = [styled(f"{name}{index}", name, *PERFECT) for name in PUBLISHED for index in range(2)]
     found = summary(rows)
     assert found["headline"] is None
-    assert found["missing"] == {name: f"2 prompts, published with {number}" for name, number in PUBLISHED.items()}
+    assert found["missing"] == {name: f"2 prompts, expected {number}" for name, number in PUBLISHED.items()}
     assert list(found["sections"]) == ["chat", "math", "code"]
     assert found["sections"]["chat"]["n"] == 2
 

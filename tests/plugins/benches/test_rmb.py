@@ -49,7 +49,7 @@ def test_four_of_its_98_files_have_no_headline():
     part = items(dict(zip(FOUR, (0.8, 0.6, 0.4, 0.1), strict=True)), (849, 187, 459, 111))
     found = build("benches", "rmb").summarise(resample(part, seed=0))
     assert found["headline"] is None
-    assert found["missing"]["Helpfulness, pairwise"] == "849 prompts, published with 10,067"
+    assert found["missing"]["Helpfulness, pairwise"] == "849 prompts, expected 10,067"
     assert found["sections"]["Helpfulness, pairwise"]["n"] == 849
 
 

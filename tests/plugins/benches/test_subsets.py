@@ -71,7 +71,7 @@ def test_a_part_with_another_number_of_prompts_is_named_and_leaves_no_headline()
     found = own.summarise(totals(ROWS))
     assert found["headline"] is None
     assert found["missing"] == {
-        "chat": "3 prompts, published with 4", "law": "0 prompts, published with 2", "art": "no cases of it"
+        "chat": "3 prompts, expected 4", "law": "0 prompts, expected 2", "art": "no cases of it"
     }  # fmt: skip
     # A prompt of which no pair can be compared is there all the same.
     assert "chat" not in own.summarise(totals(ROWS), {Cell("poems", "chat"): 1})["missing"]
@@ -119,7 +119,7 @@ def test_a_language_that_is_absent_or_incomplete_is_named():
     found = bench(**LANGUAGES | {"subsets": {"a": 10, "b": 11}}).summarise(in_languages(shares))
     assert found["headline"] is None
     assert found["missing"]["ar"] == "no cases of it"
-    assert found["missing"]["de"] == "1 subsets incomplete (b: 10 prompts, published with 11)"
+    assert found["missing"]["de"] == "1 subset incomplete (b: 10 prompts, expected 11)"
     assert "en" not in found["missing"]
 
 

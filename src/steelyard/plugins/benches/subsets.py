@@ -21,6 +21,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats
 from steelyard.core.remedies import CODE, Advice, Placeholder, Remedy
+from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.benches._benchmark import Benchmark, overall
 from steelyard.statistics.aggregation import (
@@ -119,10 +120,9 @@ def build(config: Config) -> Benchmark:
                 f"prompt {case.prompt.id!r} {has}",
                 where=file_name,
                 allowed=choices(name or "", known),
-                do=Advice(
-                    "correct prompt.subset, or name the subset in bench.toml; cases without one: ",
-                    Remedy("bench.default_subset", Placeholder("NAME")),
-                ),
+                do=Advice("name it: ", Remedy("bench.default_subset", Placeholder("NAME")), ", or add prompt.subset")
+                if name is None
+                else "correct prompt.subset, or name the subset in bench.toml",
             )
         if name != case.prompt.subset:
             case = replace(case, prompt=replace(case.prompt, subset=name))
@@ -342,8 +342,10 @@ def _missing_subsets(part: LanguagePart | None) -> str | None:
     if part is None:
         return "no cases of it"
     reasons = [f"{name}: {why}" for name, why in part.breakdown.missing.items()]
+    if not reasons:
+        return None
     more = f", and {len(reasons) - _NUM_LISTED} more" if len(reasons) > _NUM_LISTED else ""
-    return f"{len(reasons)} subsets incomplete ({', '.join(reasons[:_NUM_LISTED])}{more})" if reasons else None
+    return f"{number_of(len(reasons), 'subset')} incomplete ({', '.join(reasons[:_NUM_LISTED])}{more})"
 
 
 # Checks

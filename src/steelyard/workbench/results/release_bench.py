@@ -2,8 +2,9 @@
 
 The headline is the mean of accuracy and exact match over the subsets, each a plain mean over first-tier categories, as
 in CheemsBench. The file holds the number of prompts of each subset and the hash of the cases, so that an evaluation
-names a part that is missing and refuses a file that has changed. It also states the label error by people's first
-answers, which an export of what they decided lacks.
+names a part that is missing and refuses a file that has changed. Where all languages have the same counts, as parallel
+items have, the counts are those of each language and the headline is the mean over languages. The file also states the
+label error by people's first answers, which an export of what they decided lacks.
 """
 
 import json
@@ -86,6 +87,7 @@ class ReleaseCounts:
         self.evidence: set[str] = set()
         self.is_simulated = False
         self._by_subset: Counter[str | None] = Counter()
+        self._by_language: dict[str | None, Counter[str | None]] = {}
         self._num_comparable = 0
 
     def counted(self, cases: Iterable[Case]) -> Iterator[Case]:
@@ -114,6 +116,7 @@ class ReleaseCounts:
         self.evidence |= {str(case.meta.get("evidence", ""))} - {""}
         self.is_simulated = self.is_simulated or is_simulated(case)
         self._by_subset[case.prompt.subset or None] += 1
+        self._by_language.setdefault(case.prompt.language, Counter())[case.prompt.subset or None] += 1
         self._num_comparable += len(case.ranking or ()) > 1 or bool(case.pairs)
 
     def facts(self, *, release: str, at: str, evidence: str, sha256: str) -> dict[str, str]:
@@ -140,9 +143,13 @@ class ReleaseCounts:
         if not self._num_comparable:
             return None
         rest = self._name_of_rest() if None in self._by_subset else None
-        subsets = {rest if subset is None else subset: n for subset, n in self._by_subset.items()}
+        first, *others = self._by_language.values()
+        is_by_language = bool(others) and None not in self._by_language and all(each == first for each in others)
+        numbers = first if is_by_language else self._by_subset
+        subsets = {rest if subset is None else subset: n for subset, n in numbers.items()}
         settings: JsonObject = {"name": name, "version": release, "measures": list(_MEASURES)}
         settings |= {} if rest is None else {"default_subset": rest}
+        settings |= {"languages": sorted(map(str, self._by_language))} if is_by_language else {}
         lines = [
             "# These cases as a benchmark, which `steelyard evaluate` reads from this folder (docs/formats.md).",
             *_assignments(settings),
