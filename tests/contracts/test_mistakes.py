@@ -64,7 +64,9 @@ MISTAKES = {
     "report loop --out out.html": ["loop: this folder holds no finished run"],
     "leaderboard resolved loop --out out": ["resolved: the folder holds a run of resolve"],
     "correlate table.csv --outcomes table.csv --out out": ["table.csv: benches and outcomes are the same", "--columns"],
-    "correlate table.csv --columns b --outcomes table.csv --out out": ["table.csv:1: no column has the models"],
+    "correlate table.csv --columns b --outcomes table.csv --out out": [
+        "table.csv:1: no column has the names of the models"
+    ],
     "report sim/cases.jsonl --out out.html": [
         "sim/cases.jsonl: this is a file",
         "do: name the folder",

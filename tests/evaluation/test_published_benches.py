@@ -118,7 +118,7 @@ BROKEN = {
     ),
     "model,type\nm,generative\n": "t.csv:1: no column has values",
     "model,rewardbench\nm,good\n": "t.csv:2: rewardbench is 'good'\n  allowed: a number",
-    "model,rewardbench\nm,93.8%\nn,93.8\n": "t.csv:2: rewardbench is '93.8%'\n  allowed: percent signs in all cells",
+    "model,rewardbench\nm,93.8%\nn,93.8\n": "t.csv:3: rewardbench is '93.8' without the sign %",
     "model,rewardbench\nm,1e999\n": "t.csv:2: rewardbench is '1e999'",
     "model,rewardbench\nm,nan\n": "'m' has no number",
     "model,rewardbench\nm,100.1\n": r"t.csv:2: rewardbench is 100.1\n  allowed: 0 to 100",

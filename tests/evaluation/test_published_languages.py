@@ -139,6 +139,15 @@ SPELLINGS = {
     "with capitals and blanks": "Model , AVG, Var,DE, fr \nm , 65.0,50.0,60.0 ,70.0\nn,55.0,50.0,50.0,60.0\n",
     "with names of languages": "Model,Mean,Variance,German,French\nm,65.0,50.0,60.0,70.0\nn,55.0,50.0,50.0,60.0\n",
     "in another order": "fr,de,model,var,avg\n70.0,60.0,m,50.0,65.0\n60.0,50.0,n,50.0,55.0\n",
+    "with tabs": PLAIN.replace(",", "\t"),
+    "of a French spreadsheet": "\ufeffmodel;de;fr\nm;60,0\u202f%;70,0\u202f%\nn;50,0\xa0%;60,0\xa0%\n",
+    "of an Arabic spreadsheet": "model;var;de;fr\nm;٥٠٫٠;٦٠٫٠٪;٧٠٫٠٪\nn;٥٠٫٠;\u200f٥٠٫٠\u061c٪;٦٠٫٠٪\n",
+    "of a Turkish spreadsheet": "model;de;fr\nm;%60,0;%70,0\nn;%50,0;%60,0\n",
+    "of a Chinese spreadsheet": "模型,平均,方差,de,fr\nm,６５.0,50.0,60.0,70.0\nn,55.0,50.0,50.0,60.0\n",
+    "with bold marks": "model,de,fr\n**m**,**60.0**,\\textbf{70.0}\nn,<b>50.0</b>,*60.0*\n",
+    "with spreads": "model,de,fr\nm,60.0 ± 1.2,70.0 [68.1–71.9]\nn,$50.0 \\pm 1$,60.0 (2.5)\n",
+    "with a row a language": "Language,m,n\nde,60.0,50.0\nfr,70.0,60.0\nAvg,65.0,55.0\nVar,50.0,50.0\n",
+    "with a row a language, by code and name": "code,language,m,n\ndeu_Latn,German,60.0,50.0\nfra,French,70.0,60.0\n",
     "with a byte order mark": "\ufeff" + PLAIN,
     "with a row of averages": PLAIN + "Average,60.0,,55.0,65.0\n",
     "with a Chinese row of averages": PLAIN + "平均,60.0,-,55.0,65.0\n",
@@ -175,16 +184,23 @@ def test_a_model_that_lacks_a_value_is_left_out_and_named(tmp_path):
 BROKEN = {
     "": "empty",
     "model,de,fr\n": "header and no rows",
-    "name,de,fr\nm,1,2\n": r"table.csv:1: no column has the names of the models",
+    "label,de,fr\nm,1,2\n": r"table.csv:1: no column has the names of the models",
+    "language,m\nde,50\nfr,x\n": r"table.csv:3: fr is 'x'",
+    "language,m\nde,50\nfr,101\n": r"table.csv:3: fr is 101\n  allowed: 0 to 100",
+    "language,m\nde,50\nfr,60%\n": r"table.csv:2: de is '50' without the sign %",
+    "language,m\nde,50\nfr,60\nde,50\n": r"table.csv:4: 'de' is there twice",
+    "language,m\nzh,50\nfr,60\nChinese (Simplified),50\n": r"the language of 'zh' has two columns",
+    "model,chat,safety\nm,71,92\n": r"table.csv:1: the columns of sections have scores",
+    "model,size,de,fr\nm,7,50,60\n": r"table.csv:1: the column 'size' is unknown",
     "model,de,klingon\nm,50,60\n": r"table.csv:1: the column 'klingon' is unknown",
     "model,de,fr\nm,50,60\nn,50,x\n": r"table.csv:3: fr is 'x'",
     "model,de,fr\nm,50,\n": r"table.csv:2: fr is empty",
     "model,de,fr\nm,50,nan\n": r"table.csv:2: fr is 'nan'\n  allowed: a number in at least one row",
-    "model,de,fr\nm,50%,60\n": r"table.csv:2: de is '50%'\n  allowed: percent signs in all cells",
+    "model,de,fr\nm,50%,60\n": r"table.csv:2: fr is '60' without the sign %, and others have it",
     "model;de;fr\nm;50,5;60.5\n": r"table.csv:2: de is '50,5'\n  allowed: the same decimal mark",
     'model,de,fr\nm,"1,234,5",60\n': r"table.csv:2: de is '1,234,5'\n  allowed: a number",
     "model,de,fr\nm,100.5%,60%\n": r"table.csv:2: de is 100.5%",
-    "model, Model,de,fr\nm,m,50,60\n": r"table.csv:1: the header has 'model' twice",
+    "model, Model,de,fr\nm,m,50,60\n": r"table.csv:1: 2 columns have the names of the models",
     "model,de,fr\nm,50,1e999\n": r"table.csv:2: fr is '1e999'",
     "model,de,fr\nm,50,100.1\n": r"table.csv:2: fr is 100.1\n  allowed: 0 to 100",
     "model,de,fr\nm,50,-1\n": r"table.csv:2: fr is -1",
@@ -215,3 +231,11 @@ def test_names_of_models_in_any_script_go_through(tmp_path):
     rows = "".join(f"{name},5{n}.0,6{n}.0\n" for n, name in enumerate(names))
     (tmp_path / "table.csv").write_text("model,de,fr\n" + rows, encoding="utf-8")
     assert [row.model for row in read_published(tmp_path / "table.csv").models] == names
+
+
+@each("names", [("zho_Hans", "zho_Hant"), ("Chinese (Simplified)", "Chinese (Traditional)"), ("zh", "zh-TW")])
+def test_chinese_in_two_scripts_is_averaged_first_in_every_spelling(names, tmp_path):
+    (tmp_path / "table.csv").write_text(f"model,de,{','.join(names)}\nm,60,40,50\n", encoding="utf-8")
+    row = read_published(tmp_path / "table.csv").models[0]
+    assert row.mean.value == pytest.approx((0.6 + 0.45) / 2)
+    assert row.variance == pytest.approx(15**2 / 2)

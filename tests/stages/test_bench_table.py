@@ -174,6 +174,6 @@ def test_runs_and_a_table_together_and_neither_are_refused(runs, tmp_path):
     with pytest.raises(EvidenceError, match="no evaluation is named"):
         leaderboard(out=tmp_path / "out")
     table.write_text("model,rewardbench\nm,93%\nn,93\n")
-    with pytest.raises(RecordError, match="without a percent sign"):
+    with pytest.raises(RecordError, match="without the sign %"):
         leaderboard(out=tmp_path / "out", table=table)
     assert not (tmp_path / "out").exists()

@@ -191,6 +191,14 @@ def language_key(code: str) -> str:
     return name if is_usual else f"{name}-{script}"
 
 
+def is_simplified_chinese(code: str) -> bool:
+    """Return whether a code or name says that it is Chinese in simplified script, which ``zh`` alone does not."""
+    if language_key(code) != "zh":
+        return False
+    parts = [*_parts(code), *_parts(language_named(code) or "")]
+    return any(part in ("hans", "cn", "sg", "my", "chs") or _QUALIFIERS.get(part) == "Hans" for part in parts)
+
+
 _RIGHT_TO_LEFT = ("Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa")
 _SCRIPT_NAMES = {
     "Hans": "Simplified {}", "Hant": "Traditional {}", "Latn": "{} in Latin script", "Cyrl": "{} in Cyrillic script",
@@ -203,12 +211,9 @@ def english_name(code: str) -> str | None:
 
     The script is named where it is not the usual one, and that of Chinese wherever the code tells it.
     """
-    key = language_key(code)
-    language, _, script = key.partition("-")
+    language, _, script = language_key(code).partition("-")
     name = LANGUAGE_NAMES.get(language)
-    subtags = _parts(code)[1:]
-    if language == "zh" and not script and any(part in ("hans", "cn", "sg", "my") for part in subtags):
-        script = "Hans"
+    script = "Hans" if is_simplified_chinese(code) else script
     return None if name is None else _SCRIPT_NAMES.get(script, "{}").format(name)
 
 

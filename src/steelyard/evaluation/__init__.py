@@ -11,7 +11,7 @@ In reading order:
 - `evaluations`, `comparison`, `leaderboard`: several evaluations compared.
 - `language_groups`, `languages`, `parallel_items`: one evaluation of parallel items by language.
 - `language_table`, `parallel_runs`, `parallel_draws`, `published_languages`: several by language, or printed numbers.
-- `bench_table`, `published_benches`, `printed_tables`: models on several benches, or printed numbers.
+- `bench_table`, `published_benches`, `printed_tables`, `printed_numbers`: several benches, or tables of others.
 - `tables`, `vega`: tables and figures as values.
 
 Reading and writing of run folders is in `stages/evaluate`; pages are in `report`.

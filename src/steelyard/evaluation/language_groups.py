@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.core.errors import EvidenceError, choices
-from steelyard.core.languages import language_key
+from steelyard.core.languages import is_simplified_chinese, language_key
 from steelyard.prompts.taxonomy import read_data
 
 
@@ -43,15 +43,13 @@ class KnownLanguage(NamedTuple):
 
 def known_languages(codes: Iterable[str]) -> dict[str, KnownLanguage]:
     """Return the codes that name a language of the table, with its name and groups."""
-    listed: dict[str, KnownLanguage] = {}
-    by_identity: dict[str, KnownLanguage] = {}
+    known: dict[tuple[str, bool], KnownLanguage] = {}
     for name, row in read_data("languages.toml").items():
-        codes_of_row, groups = row["codes"], {field: value for field, value in row.items() if field != "codes"}
-        known = KnownLanguage(name, msgspec.convert(groups, Kin))
-        listed |= dict.fromkeys(codes_of_row, known)
-        by_identity.setdefault(language_key(codes_of_row[0]), known)
-    # A code of the table may say the script of a language, as its identity does not where the script is the usual one.
-    language_of = {code: listed.get(code) or by_identity.get(language_key(code)) for code in codes}
+        groups = {field: value for field, value in row.items() if field != "codes"}
+        language = KnownLanguage(name, msgspec.convert(groups, Kin))
+        known |= {(language_key(code), is_simplified_chinese(code)): language for code in row["codes"]}
+    # Simplified Chinese has the identity of Chinese, and another class of resources where it is named.
+    language_of = {code: known.get((language_key(code), is_simplified_chinese(code))) for code in codes}
     return {code: language for code, language in language_of.items() if language is not None}
 
 

@@ -1,38 +1,30 @@
-r"""Tables of models: CSV files with a row a model, and runs of several models, `leaderboard` and `languages`.
+"""Tables of models: CSV files with a row a model, and runs of several models, `leaderboard` and `languages`.
 
 A file has a column ``model`` (or 模型; else ``name`` or ``scorer``, as the tables of `leaderboard` and `report`) with
 names, and columns of numbers. A column without any number, and one of the rows' own numbers or ranks, is left out and
-named; a column ``family`` has the families. Marks of emphasis (``**71.3**``, ``\textbf{71.3}``) are not read.
-A cell that is empty, or a dash, is a missing value. What follows a number in brackets or after ± is its interval and
-not read; nor are columns of bounds, such as ``accuracy.low`` beside ``accuracy``, unless they are named.
+named; a column ``family`` has the families. Cells are those of `printed_numbers`. Columns of bounds, such as
+``accuracy.low`` beside ``accuracy``, are not read unless they are named.
 """
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import EvidenceError, Place, RecordError
 from steelyard.core.names import name_key
-from steelyard.core.protocols import Row
 from steelyard.core.types import Run
 from steelyard.evaluation.bench_table import BenchTable
 from steelyard.evaluation.language_table import LanguageTable
 from steelyard.evaluation.leaderboard import LeaderboardSummary
-from steelyard.evaluation.printed_tables import ABSENT, check_is_model, plain_cell, rows_of_table
+from steelyard.evaluation.printed_numbers import NumberCell, TableRow, plain_cell, printed_number, read_numbers
+from steelyard.evaluation.printed_tables import check_is_model, model_column, rows_of_table
 from steelyard.io.run_folder import RUN_FILE, read_run
 
-MODEL_COLUMNS = ("model", "模型")
-NAME_COLUMNS = ("name", "scorer", "评分器")
-"""Names of the column of models in a table without one of `MODEL_COLUMNS`."""
 FAMILY_COLUMNS = ("family", "backbone", "家族", "基座")
 _RANK_COLUMNS = ("", "#", "rank", "no", "no.", "index", "place", "rang", "unnamed: 0", "排名", "名次", "序号", "编号")
 """Names of columns that number the rows; values of a bench only where a user names them."""
 _PERCENT = 100.0
 _BOUNDS = (".low", ".high")
-_CELL = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)( ?%)?(?:\s*(?:±.*|\[.*\]|\(.*\)))?")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+ ?%?")
 _FEW_SHARES = 5.0
 """The smallest ratio of the least percentage to the greatest share in a column that mixes both."""
 
@@ -131,7 +123,7 @@ _RUN_TABLES: Mapping[str, tuple[Any, Callable[[Any], Numbers]]] = {
 
 def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> ModelTable:
     rows = rows_of_table(path, ())
-    model = model_column(rows[0])
+    model = model_column([*rows[0].value], rows[0].place)
     present = list(dict.fromkeys(str(name) for row in rows for name in row.value))
     folded = [name_key(name) for name in present]
     if len(set(folded)) < len(folded):
@@ -158,9 +150,7 @@ def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> M
     for column in [name for name in wanted if (name in columns if columns else name not in bounds)]:
         texts = [text_of(row, column) for row in rows]
         is_rank = name_key(column) in _RANK_COLUMNS
-        if not columns and (
-            is_rank or all(_number(text) is None and _DECIMAL_COMMA.fullmatch(text) is None for text in texts)
-        ):
+        if not columns and (is_rank or all(printed_number(text) is None for text in texts)):
             text_columns.append(column)
             continue
         values[column], absent = _read_column(rows, column, list(names))
@@ -173,36 +163,16 @@ def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> M
     return ModelTable(path, names, families, tuple(wanted), values, tuple(empty), tuple(text_columns))
 
 
-def _read_column(rows: Sequence[Row], column: str, keys: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+def _read_column(rows: Sequence[TableRow], column: str, keys: Sequence[str]) -> tuple[dict[str, float], list[str]]:
     """Return the numbers of a column by model, and its empty cells. A sign % divides a number by 100."""
-    numbers: dict[str, float] = {}
-    empty: list[str] = []
-    signed: dict[str, bool] = {}
-    for key, row in zip(keys, rows, strict=True):
-        text = text_of(row, column)
-        if text.casefold() in ABSENT:
-            empty.append(f"{row.place} {column}")
-            continue
-        number = _number(text)
-        if number is None:
-            has_comma = _DECIMAL_COMMA.fullmatch(text) is not None
-            allowed = (
-                "a decimal point, and nothing between thousands"
-                if has_comma
-                else "a number, or an empty cell for a missing value"
-            )
-            raise RecordError(f"{column} is {text[:40]!r}", where=row.place, allowed=allowed)
-        numbers[key], signed[key] = number
-    places = dict(zip(keys, (row.place for row in rows), strict=True))
-    for key in numbers:
-        if any(signed.values()) and not signed[key]:
-            raise RecordError(
-                f"{column} is a number without %, and others have the sign",
-                where=places[key],
-                do="write the sign in all cells of the column, or in none",
-            )
-    _check_scale(column, numbers, places, is_percent=any(signed.values()))
-    return numbers, empty
+    cells = [NumberCell.of(row, column) for row in rows]
+    printed = dict(zip(keys, read_numbers(cells, has_thousands=True), strict=True))
+    places = dict(zip(keys, (cell.place for cell in cells), strict=True))
+    known = {key: number for key, number in printed.items() if number is not None}
+    is_percent = any(number.is_percent for number in known.values())
+    numbers = {key: number.value / _PERCENT if is_percent else number.value for key, number in known.items()}
+    _check_scale(column, numbers, places, is_percent=is_percent)
+    return numbers, [f"{places[key]} {column}" for key, number in printed.items() if number is None]
 
 
 def _check_scale(column: str, numbers: Mapping[str, float], places: Mapping[str, Place], *, is_percent: bool) -> None:
@@ -224,31 +194,6 @@ def _check_scale(column: str, numbers: Mapping[str, float], places: Mapping[str,
         )
 
 
-def model_column(row: Row) -> str:
-    """Return the column with the names of models. Raises RecordError for none or several."""
-    has_names = any(name_key(str(key)) in NAME_COLUMNS for key in row.value)
-    is_plain = not any(name_key(str(key)) in MODEL_COLUMNS for key in row.value)
-    return only_column(row, NAME_COLUMNS if is_plain and has_names else MODEL_COLUMNS, "models")
-
-
-def only_column(row: Row, names: Sequence[str], kind: str) -> str:
-    """Return the one column of a row with one of these names. Raises RecordError for none or several."""
-    matches = [str(name) for name in row.value if name_key(str(name)) in names]
-    if len(matches) != 1:
-        problem = f"{len(matches)} columns have" if matches else "no column has"
-        place = Place(row.place.file, 1)
-        raise RecordError(f"{problem} the {kind}", where=place, allowed=f"a column {' or '.join(map(repr, names))}")
-    return matches[0]
-
-
-def text_of(row: Row, column: str) -> str:
+def text_of(row: TableRow, column: str) -> str:
     """Return a cell without spaces and marks of emphasis around it; empty for none."""
     return plain_cell(row.value.get(column))
-
-
-def _number(text: str) -> tuple[float, bool] | None:
-    """Return the number of a cell, in percent divided by 100, and whether it has the sign %; null for other texts."""
-    cell = _CELL.fullmatch(text)
-    if cell is None or not math.isfinite(value := float(cell[1])):
-        return None
-    return (value / _PERCENT, True) if cell[2] else (value, False)

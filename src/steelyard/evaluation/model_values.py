@@ -28,10 +28,10 @@ from steelyard.evaluation.evaluations import (
     ranking_of,
     read_evaluation,
 )
-from steelyard.evaluation.model_tables import FAMILY_COLUMNS, is_table, model_column, only_column, read_table, text_of
+from steelyard.evaluation.model_tables import FAMILY_COLUMNS, is_table, read_table, text_of
+from steelyard.evaluation.printed_tables import model_column, only_column, rows_of_table
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.hashing import file_hash
-from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, read_run
 from steelyard.networks.settings import read_manifest
 from steelyard.statistics.significance import HeadlineBootstrap
@@ -104,8 +104,9 @@ def read_values(
 def read_families(path: Path) -> dict[str, str]:
     """Read a table of models and their families, by the keys of the models' names."""
     families: dict[str, str] = {}
-    for row in read_rows(path):
-        model, family = model_column(row), only_column(row, FAMILY_COLUMNS, "families")
+    for row in rows_of_table(path, ()):
+        names = [*row.value]
+        model, family = model_column(names, row.place), only_column(names, FAMILY_COLUMNS, "families", row.place)
         key, name = name_key(text_of(row, model)), text_of(row, family)
         if not key or not name:
             raise RecordError(

@@ -1,48 +1,40 @@
 """Tables of published numbers as CSV: rows with a name and a kind of model, and numbers as printed, with their digits.
 
-Shares are given in percent or from 0 to 1, all of a table alike. All cells have a percent sign or none, and one decimal
-mark. A cell such as ``-`` or ``n/a`` is empty. What a column means, and which numbers follow from others, is the
-business of the table's own module.
+Shares are given in percent or from 0 to 1, all of a table alike. Cells are those of `printed_numbers`. What a column
+means, and which numbers follow from others, is the business of the table's own module.
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 from steelyard.core.errors import FileError, Place, RecordError, choices
 from steelyard.core.names import name_key
-from steelyard.core.protocols import Row
 from steelyard.core.types import Record
+from steelyard.evaluation.printed_numbers import NumberCell, PrintedNumber, TableRow, plain_cell, read_numbers
 from steelyard.io.compression import data_suffix
 from steelyard.io.rows import read_rows
 from steelyard.plugins.reward_models import PublishedModel, published_model
 
-KIND_COLUMNS = ("type", "kind")
+MODEL_COLUMNS = ("model", "模型")
+NAME_COLUMNS = ("name", "scorer", "评分器", "reward model", "模型名称")
+"""Names of the column of models in a table without one of `MODEL_COLUMNS`."""
+KIND_COLUMNS = ("type", "kind", "kind of model", "模型类型", "类型")
 """The columns with the kind of a model."""
 _KINDS = get_args(PublishedModel.__annotations__["kind"])
 _SYNONYMS = {"discriminative": "classifier"}
 """Kinds of models as papers have them, and their names here."""
 _ROUNDING = 1e-9
-_PERCENT = "%\N{FULLWIDTH PERCENT SIGN}"
-_COMMA = re.compile(r"[-+]?\d+,\d+")
-ABSENT = frozenset(
-    ("", "-", "--", "---", "\N{EN DASH}", "\N{EM DASH}", "/", "n/a", "#n/a", "n.a.", "na", "nan", "none", "null")
-)
-"""Entries of tables in place of an absent number, in lower case."""
+AVERAGES = (
+    "avg", "avg.", "average", "averages", "mean", "mean over languages", "mean over subsets", "ø", "mittelwert",
+    "durchschnitt", "moyenne", "promedio", "media", "المتوسط", "平均", "平均值", "均值", "各语言均值", "各子集均值",
+)  # fmt: skip
+"""Names of a row or column of averages over the others, in lower case."""
 _SUMMARY_ROWS = frozenset((
-    "average", "avg", "avg.", "mean", "median", "total", "totals", "sum", "summe", "mittelwert", "durchschnitt",
-    "moyenne", "promedio", "平均", "平均值", "合计", "总计", "总和", "合計",
+    *AVERAGES, "median", "total", "totals", "sum", "summe", "合计", "总计", "总和", "合計",
 ))  # fmt: skip
 """Names of rows that sum up the others, in lower case."""
-_MARKS = (
-    ("**", "**"), ("__", "__"), ("$", "$"), ("<b>", "</b>"), ("\\textbf{", "}"), ("\\textit{", "}"), ("\\emph{", "}"),
-    ("\\underline{", "}"), ("\\mathbf{", "}"),
-)  # fmt: skip
-"""The marks around a cell that Markdown, LaTeX and HTML have for the best values of a column."""
-_MOST_MARKS = 4
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
 _FORMS = {".md": "Markdown", ".tex": "LaTeX", ".html": "HTML", ".xlsx": "a spreadsheet", ".ods": "a spreadsheet"}
 _AS_CSV = "write it as CSV: the names of the columns in the first line, and commas between cells"
 _LEAST_GAP = 5.0
@@ -110,12 +102,7 @@ class PrintedTable(NamedTuple):
         return sum(0.5 * 10.0 ** -self.digits[column] for column in columns) + _ROUNDING
 
 
-class _Cell(NamedTuple):
-    value: float
-    digits: int
-
-
-def rows_of_table(path: Path, known: Sequence[str]) -> list[Row]:
+def rows_of_table(path: Path, known: Sequence[str]) -> list[TableRow]:
     """Return the rows of a table, the names of columns without blanks at the ends, and ``known`` ones in lower case.
 
     Raises FileError for none and for a file of another form, and RecordError for a row of another length, or a column
@@ -126,7 +113,7 @@ def rows_of_table(path: Path, known: Sequence[str]) -> list[Row]:
     rows = list(read_rows(path))
     if not rows:
         raise FileError("the table has no rows", where=str(path), allowed="a row for each model")
-    names = {name: name.strip() for row in rows for name in row.value}
+    names = {name: plain_cell(name) for row in rows for name in row.value}
     names = {name: text.casefold() if text.casefold() in known else text for name, text in names.items()}
     if len({*names.values()}) < len(names):
         twice = next(text for text in names.values() if [*names.values()].count(text) > 1)
@@ -134,20 +121,24 @@ def rows_of_table(path: Path, known: Sequence[str]) -> list[Row]:
     first = next(iter(names), "")
     if (len(names) < 2 and first.startswith(("|", "\\"))) or first.endswith("\\\\") or first.count("|") > 1:
         raise RecordError("the first line is not one of CSV", where=Place(str(path), 1), do=_AS_CSV)
-    return [row._replace(value={names[name]: cell for name, cell in row.value.items()}) for row in rows]
+    return [TableRow(row.place, {names[name]: cell for name, cell in row.value.items()}) for row in rows]
 
 
-def plain_cell(value: object) -> str:
-    """Return the text of a cell without marks of emphasis, with the sign of a keyboard for minus; empty for none."""
-    text = "" if value is None else str(value).strip().replace("\N{MINUS SIGN}", "-")
-    text = text.removesuffix("\\\\").rstrip().replace("\\%", "%")
-    for _ in range(_MOST_MARKS):
-        for start, end in _MARKS:
-            inner = text[len(start) : -len(end)]
-            # A mark within closes the first one: `**A** or **B**`.
-            if inner and text.startswith(start) and text.endswith(end) and end not in inner.partition("{")[0]:
-                text = inner.strip()
-    return text
+def model_column(names: Sequence[str], place: Place) -> str:
+    """Return the column with the names of models. Raises RecordError for none or several."""
+    has_names = any(name_key(name) in NAME_COLUMNS for name in names)
+    is_plain = not any(name_key(name) in MODEL_COLUMNS for name in names)
+    return only_column(names, NAME_COLUMNS if is_plain and has_names else MODEL_COLUMNS, "names of the models", place)
+
+
+def only_column(names: Sequence[str], known: Sequence[str], kind: str, place: Place) -> str:
+    """Return the one of these names that is known. Raises RecordError for none or several."""
+    matches = [name for name in names if name_key(name) in known]
+    if len(matches) != 1:
+        problem = f"{len(matches)} columns have" if matches else "no column has"
+        where = Place(place.file, 1)
+        raise RecordError(f"{problem} the {kind}", where=where, allowed=f"a column {' or '.join(map(repr, known))}")
+    return matches[0]
 
 
 def check_is_model(name: str, place: Place) -> None:
@@ -158,21 +149,26 @@ def check_is_model(name: str, place: Place) -> None:
         raise RecordError(f"{name!r} sums up the other rows", where=place, allowed="one row a model", do="leave it out")
 
 
-def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
+def printed_table(rows: Sequence[TableRow], header: PrintedHeader) -> PrintedTable:
     """Return the names and numbers of a table.
 
     Raises RecordError, with file and line, for a cell without a number or with one out of bounds, for a row without a
     name, for a name that is there twice, and where no row has all its numbers.
     """
     rules = header.numbers
-    style = _NumberStyle.of(rows, rules)
-    cells = [{name: cell for name in rules if (cell := _number(row, name, style)) is not None} for row in rows]
+    numbers_in_order = iter(
+        read_numbers(
+            [NumberCell.of(row, name, is_squared=rule.is_squared) for row in rows for name, rule in rules.items()]
+        )
+    )
+    cells = [{name: cell for name in rules if (cell := next(numbers_in_order)) is not None} for row in rows]
+    has_percent = any(cell.is_percent for each in cells for cell in each.values())
     # A table of shares has no value above 1, and one of percentages of many models has one.
-    is_share = not style.has_percent and all(
+    is_share = not has_percent and all(
         abs(cell.value) <= 1 for each in cells for name, cell in each.items() if not rules[name].is_squared
     )
     scales = {name: (1e4 if rule.is_squared else 100.0) if is_share else 1.0 for name, rule in rules.items()}
-    if not is_share and not style.has_percent:
+    if not is_share and not has_percent:
         _check_scale(rows, cells, rules)
     printed: dict[str, PrintedRow] = {}
     incomplete: dict[str, tuple[str, ...]] = {}
@@ -189,7 +185,8 @@ def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
         for column, number in numbers.items():
             if not rules[column].low <= number <= rules[column].high:
                 problem = f"{column} is {row.value.get(column)}"
-                raise RecordError(problem, where=row.place, allowed=rules[column].allowed)
+                where = row.lines.get(column, row.place)
+                raise RecordError(problem, where=where, allowed=rules[column].allowed)
         lacking = tuple(column for column, rule in rules.items() if column not in each and not rule.may_lack)
         if lacking and name.casefold() not in header.averages:
             incomplete[name] = lacking
@@ -200,7 +197,8 @@ def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
         column = next(iter(incomplete.values()))[0]
         text = plain_cell(rows[0].value.get(column))
         shown = repr(text) if text else "empty"
-        raise RecordError(f"{column} is {shown}", where=rows[0].place, allowed="a number in at least one row")
+        where = rows[0].lines.get(column, rows[0].place)
+        raise RecordError(f"{column} is {shown}", where=where, allowed="a number in at least one row")
     digits = {
         name: max((each[name].digits for each in cells if name in each), default=0) - round(math.log10(scale))
         for name, scale in scales.items()
@@ -208,7 +206,9 @@ def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
     return PrintedTable(tuple(printed.values()), digits, is_share, incomplete)
 
 
-def _check_scale(rows: Sequence[Row], cells: Sequence[Mapping[str, _Cell]], rules: Mapping[str, NumberRule]) -> None:
+def _check_scale(
+    rows: Sequence[TableRow], cells: Sequence[Mapping[str, PrintedNumber]], rules: Mapping[str, NumberRule]
+) -> None:
     """Raise RecordError where a column has shares, and other cells of the table look like percentages."""
     plain = [name for name, rule in rules.items() if not rule.is_squared and rule.low >= 0]
     columns = {name: [each[name].value for each in cells if name in each] for name in plain}
@@ -217,7 +217,7 @@ def _check_scale(rows: Sequence[Row], cells: Sequence[Mapping[str, _Cell]], rule
     if not larger or not shares or min(larger) / max(shares.values()) < _LEAST_GAP:
         return
     place, column, value = next(
-        (row.place, name, each[name].value)
+        (row.lines.get(name, row.place), name, each[name].value)
         for row, each in zip(rows, cells, strict=True)
         for name in plain
         if name in each and each[name].value > 1
@@ -230,50 +230,7 @@ def _check_scale(rows: Sequence[Row], cells: Sequence[Mapping[str, _Cell]], rule
     )
 
 
-class _NumberStyle(NamedTuple):
-    """Notation of the numbers of a table: with a percent sign, and with a comma before the decimals."""
-
-    has_percent: bool
-    has_comma: bool
-
-    @classmethod
-    def of(cls, rows: Sequence[Row], rules: Mapping[str, NumberRule]) -> "_NumberStyle":
-        """Return the style of all cells. Raises RecordError where some have percent signs, or two decimal marks."""
-        cells = [
-            (row, column, text, rule.is_squared)
-            for row in rows
-            for column, rule in rules.items()
-            if (text := plain_cell(row.value.get(column))).casefold() not in ABSENT
-        ]
-        with_percent = [cell for cell in cells if cell[2].endswith(tuple(_PERCENT))]
-        with_comma = [cell for cell in cells if _COMMA.fullmatch(cell[2].rstrip(_PERCENT).rstrip())]
-        faults: list[tuple[tuple[Row, str, str, bool], str]] = []
-        if with_percent and any(
-            not text.endswith(tuple(_PERCENT)) for _, _, text, is_squared in cells if not is_squared
-        ):
-            faults.append((with_percent[0], "percent signs in all cells, or a number without a percent sign"))
-        if with_comma and any("." in text for _, _, text, _ in cells):
-            faults.append((with_comma[0], "the same decimal mark in all cells"))
-        for (row, column, text, _), allowed in faults:
-            raise RecordError(f"{column} is {text[:40]!r}", where=row.place, allowed=allowed)
-        return cls(bool(with_percent), bool(with_comma))
-
-
-def _number(row: Row, column: str, style: _NumberStyle) -> _Cell | None:
-    """Return the number in a cell, with its digits behind the point; null for an empty one. Raises RecordError else."""
-    text = plain_cell(row.value.get(column))
-    if text.casefold() in ABSENT:
-        return None
-    plain = text.rstrip(_PERCENT).rstrip() if style.has_percent else text
-    plain = plain.replace(",", ".") if style.has_comma and _COMMA.fullmatch(plain) else plain
-    value = float(plain) if _NUMBER.fullmatch(plain) else math.nan
-    if not math.isfinite(value):
-        allowed = "a number, or an empty cell for a missing one"
-        raise RecordError(f"{column} is {text[:40]!r}", where=row.place, allowed=allowed)
-    return _Cell(value, len(plain.partition(".")[2]))
-
-
-def _kind(row: Row, model: str, column: str | None) -> str | None:
+def _kind(row: TableRow, model: str, column: str | None) -> str | None:
     """Return the kind of a model: as the table says, or as the papers' tables have it."""
     text = "" if column is None else str(row.value.get(column) or "").strip()
     kind = _SYNONYMS.get(text, text)

@@ -15,6 +15,7 @@ from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable, 
 from steelyard.evaluation.benches import CASE_KINDS
 from steelyard.evaluation.language_groups import known_languages
 from steelyard.evaluation.language_table import NO_ITEMS
+from steelyard.evaluation.printed_numbers import plain_cell
 from steelyard.evaluation.printed_tables import (
     KIND_COLUMNS,
     NumberRule,
@@ -23,7 +24,6 @@ from steelyard.evaluation.printed_tables import (
     PrintedTable,
     Slip,
     column_of,
-    plain_cell,
     printed_table,
     rows_of_table,
 )

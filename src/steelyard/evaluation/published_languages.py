@@ -1,9 +1,10 @@
 """Published tables of many models by language, read from CSV: the numbers as printed, and those that do not add up.
 
 A table has a row a model with columns ``model``, ``type`` (classifier, generative or implicit), ``avg`` and ``var`` as
-printed, and its values: languages by their codes, subsets of the translation task (``easy_de_en``), or sections
-(``chat``, ``chat_hard``), whose values are changes from English. Shares are given in percent or from 0 to 1. A row of
-the name ``Average`` is the printed mean over the other rows. A model that lacks a value is left out and named.
+printed, and its values: languages by their codes or names, subsets of the translation task (``easy_de_en``), or
+sections (``chat``, ``chat_hard``), whose values are changes from English. Shares are given in percent or from 0 to 1. A
+row of the name ``Average`` is the printed mean over the other rows. A model that lacks a value is left out and named.
+A table with a row a language and a column a model is read as its transpose.
 """
 
 import math
@@ -15,8 +16,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.errors import EvidenceError, Place, RecordError, choices
-from steelyard.core.languages import language_key
-from steelyard.evaluation.language_groups import english_of, kin_of, known_languages
+from steelyard.core.languages import english_name, language_key
+from steelyard.core.names import name_key
+from steelyard.evaluation.language_groups import english_of, kin_of
 from steelyard.evaluation.language_table import (
     Columns,
     LanguageTable,
@@ -25,14 +27,18 @@ from steelyard.evaluation.language_table import (
     TableSample,
     language_table,
 )
+from steelyard.evaluation.printed_numbers import TableRow, plain_cell
 from steelyard.evaluation.printed_tables import (
+    AVERAGES,
     KIND_COLUMNS,
+    MODEL_COLUMNS,
     NumberRule,
     PrintedHeader,
     PrintedRow,
     PrintedTable,
     Slip,
     column_of,
+    model_column,
     printed_table,
     rows_of_table,
 )
@@ -40,16 +46,17 @@ from steelyard.plugins.benches.rewardbench import SECTIONS
 from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS, translation_subset
 from steelyard.statistics.intervals import Estimate
 
-_MODEL = "model"
-_AVERAGE_ROWS = frozenset(("average", "averages", "avg", "avg.", "mean", "平均", "平均值", "均值"))
-_MEAN = ("avg", "average", "mean")
-_VARIANCE = ("var", "variance")
+_VARIANCE = ("var", "var.", "variance", "variance, points²", "方差", "方差（百分点²）")
+_LARGEST_CHANGE = 50.0
+"""The largest change from English, in points, that a table of sections without a negative number may have."""
 _SECTION_NAMES = tuple(name.casefold() for name in SECTIONS)
 
 
 class _Header(NamedTuple):
-    """The columns of a table: those of its values, of one kind, and those of what is printed about a row."""
+    """The columns of a table: the models, their values, of one kind, and those of what is printed about a row."""
 
+    model: str
+    kind: str | None
     of: Columns
     values: tuple[str, ...]
     mean: str | None
@@ -153,9 +160,9 @@ def _slips(table: _Table, others: Sequence[str]) -> Iterator[Slip]:
 
 
 def _read(path: Path) -> _Table:
-    rows = rows_of_table(path, (_MODEL, *KIND_COLUMNS, *_MEAN, *_VARIANCE))
+    rows = _rows_of_models(rows_of_table(path, (*KIND_COLUMNS, *AVERAGES, *_VARIANCE)))
     names = tuple(rows[0].value)
-    header = _header(names, Place(str(path), 1))
+    header = _header(names, rows[0])
     value = NumberRule(-100.0, allowed="-100 to 100, or shares") if header.of == "sections" else NumberRule()
     rules = dict.fromkeys(header.values, value)
     if header.mean is not None:
@@ -163,34 +170,72 @@ def _read(path: Path) -> _Table:
     if header.variance is not None:
         allowed = "a variance of at least 0"
         rules[header.variance] = NumberRule(0.0, math.inf, allowed, is_squared=True, may_lack=True)
-    printed = printed_table(rows, PrintedHeader(_MODEL, column_of(names, KIND_COLUMNS), rules, _AVERAGE_ROWS))
-    averages = [row for row in printed.rows if row.name.casefold() in _AVERAGE_ROWS]
+    printed = printed_table(rows, PrintedHeader(header.model, header.kind, rules, frozenset(AVERAGES)))
+    averages = [row for row in printed.rows if row.name.casefold() in AVERAGES]
     models = tuple(row for row in printed.rows if row not in averages)
     if not models:
         raise EvidenceError("the table has no row of a model", where=str(path))
+    changes = [row.numbers[name] for row in models for name in header.values]
+    if header.of == "sections" and min(changes) >= 0 and max(changes) > _LARGEST_CHANGE:
+        problem = "the columns of sections have scores, not changes from English"
+        do = "write how far each model is above its score in English, negative where it is below"
+        raise EvidenceError(problem, where=Place(str(path), 1), do=do)
     return _Table(header, models, next(iter(averages), None), printed)
 
 
-def _header(names: Sequence[str], place: Place) -> _Header:
+def _rows_of_models(rows: list[TableRow]) -> list[TableRow]:
+    """Return a row for each model: of a table with a row for each language, the transpose."""
+    names = [*rows[0].value]
+    cells = {name: [plain_cell(row.value.get(name)) for row in rows] for name in names}
+    languages = {name: [cell for cell in cells[name] if _is_language(cell)] for name in names}
+    summaries = (*AVERAGES, *_VARIANCE, *KIND_COLUMNS)
+    of_languages = [
+        name
+        for name in names
+        if len(languages[name]) > 1 and all(_is_language(cell) or cell.casefold() in summaries for cell in cells[name])
+    ]
+    if not of_languages or any(name_key(name) in MODEL_COLUMNS for name in names):
+        return rows
+    heads = [text.casefold() if text.casefold() in summaries else text for text in cells[of_languages[0]]]
+    twice = [number for number, head in enumerate(heads) if head in heads[:number]]
+    if twice:
+        problem = f"{heads[twice[0]]!r} is there twice"
+        raise RecordError(problem, where=rows[twice[0]].place, allowed="one row a language")
+    lines = dict(zip(heads, (row.place for row in rows), strict=True))
+    place = Place(rows[0].place.file, 1)
+    return [
+        TableRow(
+            place, {"model": name} | {head: row.value.get(name) for head, row in zip(heads, rows, strict=True)}, lines
+        )
+        for name in names
+        if name not in of_languages
+    ]
+
+
+def _is_language(name: str) -> bool:
+    return name.casefold() not in (*AVERAGES, *_VARIANCE) and english_name(name) is not None
+
+
+def _header(names: Sequence[str], first: TableRow) -> _Header:
     """Return the columns of a table. Raises RecordError for unknown ones, and for values of several kinds."""
-    if _MODEL not in names:
-        raise RecordError("no column has the names of the models", where=place, allowed=f"a column {_MODEL!r}")
-    kind, mean, variance = (column_of(names, known) for known in (KIND_COLUMNS, _MEAN, _VARIANCE))
-    values = [name for name in names if name not in {_MODEL, kind, mean, variance}]
-    languages = known_languages(values)
+    place = Place(first.place.file, 1)
+    model = model_column(names, place)
+    kind, mean, variance = (column_of(names, known) for known in (KIND_COLUMNS, AVERAGES, _VARIANCE))
+    values = [name for name in names if name not in {model, kind, mean, variance}]
     kinds: dict[Columns, list[str]] = {
-        "languages": [name for name in values if name in languages],
+        "languages": [name for name in values if _is_language(name)],
         "subsets": [name for name in values if translation_subset(name) is not None],
         "sections": [name for name in values if name.casefold().replace("_", " ") in _SECTION_NAMES],
     }
     known = {name for names_of_kind in kinds.values() for name in names_of_kind}
     unknown = [name for name in values if name not in known]
     if unknown:
-        allowed = (_MODEL, *KIND_COLUMNS, *_MEAN, *_VARIANCE, *TRANSLATION_SUBSETS, *_SECTION_NAMES)
+        allowed = ("model", "type", "avg", "var", *TRANSLATION_SUBSETS, *_SECTION_NAMES)
         raise RecordError(
             f"the column {unknown[0]!r} is unknown",
-            where=place,
-            allowed=f"codes of languages, or {choices(unknown[0], allowed)}",
+            where=first.lines.get(unknown[0], place),
+            allowed=f"codes or names of languages, or {choices(unknown[0], allowed)}",
+            do="leave it out, if it is about something else",
         )
     present: list[Columns] = [of for of, names_of_kind in kinds.items() if names_of_kind]
     if len(present) != 1:
@@ -200,4 +245,4 @@ def _header(names: Sequence[str], place: Place) -> _Header:
     if len(set(identities)) < len(identities):
         name = next(name for name in values if identities.count(language_key(name)) > 1)
         raise RecordError(f"the language of {name!r} has two columns", where=place, allowed="one column a language")
-    return _Header(present[0], tuple(values), mean, variance)
+    return _Header(model, kind, present[0], tuple(values), mean, variance)
