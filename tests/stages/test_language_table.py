@@ -45,7 +45,8 @@ def test_three_models_in_three_languages_and_two_sections_by_hand(table):
     # z has 1/2 right in English, none in Hebrew, 4/4 and 0/4 in Arabic; 0 and 50 points have the variance 25² + 25².
     assert (z.english.value, z.values["he"].value, z.values["ar"].value, z.mean.value) == (0.5, 0.0, 0.5, 0.25)
     assert z.variance == pytest.approx(1250.0)
-    assert (z.best, z.worst) == ("ar", "he")
+    assert (z.best, z.worst) == (("ar",), ("he",))
+    assert (x.best, x.worst) == ((), ()), "all languages are equal"
     assert {name: drop.absolute.value for name, drop in z.drop.sections.items()} == {"a": 0.0, "b": 0.5}
     assert table.sections["a"].value == pytest.approx(0.375 / 3)
     assert table.sections["b"].value == pytest.approx(0.875 / 3)

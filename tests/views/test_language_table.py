@@ -9,9 +9,11 @@ import pytest
 
 from evaluated_languages import evaluated_languages
 from page_words import page_text
+from steelyard.core.languages import LANGUAGE_NAMES, english_name
 from steelyard.core.types import Run
 from steelyard.evaluation.language_groups import kin_of
 from steelyard.evaluation.language_table import LanguageTable, ModelDraws, TableSample, language_table
+from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.io.run_folder import read_run, run_stage
 from steelyard.plugins.benches.rewardbench import LANGUAGES, SECTIONS
 from steelyard.report.page import page_strings
@@ -124,10 +126,56 @@ def test_tables_for_papers_have_a_row_a_model_and_a_row_a_language(folder):
     assert csv_table(first).splitlines()[1].startswith("Scorer,English,")
 
 
+def test_a_baseline_other_than_english_has_its_name(tmp_path):
+    run = evaluated_languages(tmp_path, "m", {"it": "rrrw", "he": "rrww", "ar": "rrww"})
+    other = evaluated_languages(tmp_path, "n", {"it": "rrrw", "he": "wrww", "ar": "rrww"})
+    languages([run, other], out=tmp_path / "out", config=Config(num_resamples=20))
+    languages([run], out=tmp_path / "one", config=Config(num_resamples=20, baseline_language="it"))
+    text = " ".join(result_sentences(read(tmp_path / "out"), tmp_path / "out"))
+    assert "2 models in 2 languages beside Italian" in text
+    assert "the baseline is Arabic" not in text
+    assert "the mean without Italian is 50.0%" in " ".join(
+        result_sentences(read_run(tmp_path / "one", Run[LanguagesSummary]), tmp_path / "one")
+    )
+    tables = list(result_tables(read(tmp_path / "out"), tmp_path / "out", "zh"))
+    assert tables[0].heads[1] == "意大利语"
+    assert "English" not in str(tables)
+    assert {row[0] for row in tables[3].rows} == {"希伯来语", "阿拉伯语"}
+
+
+def test_languages_of_one_value_share_the_best_and_all_equal_ones_have_none(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("model,de,fr,it\nm,60,60,50\nn,60,60,60\no,60,60,60\n")
+    languages(out=tmp_path / "out", table=table)
+    rows = {row.model: row for row in read(tmp_path / "out").summary.models}
+    assert (rows["m"].best, rows["m"].worst) == (("de", "fr"), ("it",))
+    assert (rows["n"].best, rows["n"].worst) == ((), ())
+    values = list(result_tables(read(tmp_path / "out"), tmp_path / "out"))[1]
+    assert [row[2:4] for row in values.rows] == [("de, fr", "it"), ("–", "–"), ("–", "–")]
+    assert "the highest mean is that of n, o, 60.0%" in " ".join(
+        result_sentences(read(tmp_path / "out"), tmp_path / "out")
+    )
+
+
+def test_every_named_language_has_its_name_on_pages_in_both_languages():
+    strings = page_strings().table
+    for code, name in LANGUAGE_NAMES.items():
+        words = strings[f"name_of_{code.replace('-', '_').lower()}"]
+        assert words["en"] == (english_name(code) if "-" in code else name)
+        assert words["zh"] != words["en"]
+
+
+def test_a_page_of_one_run_is_titled_by_its_section(tmp_path):
+    write_table(tmp_path / "many", many_models(9))
+    assert "<title>各模型的语言表现 · many</title>" in page_text([tmp_path / "many"], "zh")
+    assert "<title>Models by language · many</title>" in page_text([tmp_path / "many"], "en")
+
+
 def test_figures_have_a_cell_for_each_model_and_column(tmp_path):
     write_table(tmp_path / "many", many_models(9))
     figures = {panel.figure.about: panel.figure.spec for panel in panels_of(tmp_path / "many") if panel.figure}
     assert len(figures["figure_values_by_language"]["data"]["values"]) == 9 * 23
+    assert figures["figure_values_by_language"]["layer"][0]["encoding"]["opacity"]["legend"]["format"] == ".1%"
     assert len(figures["figure_drops_by_section"]["data"]["values"]) == 9 * 4
     assert len(figures["figure_english_and_mean"]["data"]["values"]) == 9
     groups = {value["row"].split(":")[0] for value in figures["figure_language_groups"]["data"]["values"]}

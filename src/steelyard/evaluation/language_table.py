@@ -50,8 +50,9 @@ class ModelRow(Record, frozen=True, kw_only=True):
     """One model: its value in the baseline language, and in each column that is averaged.
 
     ``mean`` and ``variance``, in squared percentage points, are over columns, Chinese in two scripts averaged first;
-    those of a published table are as printed. ``best`` and ``worst`` are languages. Values of sections in a published
-    table are changes from English: the row then has neither mean nor variance.
+    those of a published table are as printed. ``best`` and ``worst`` are all languages with the highest and the lowest
+    value, none where all are equal. Values of sections in a published table are changes from English: the row then has
+    neither mean nor variance.
     """
 
     model: str
@@ -62,8 +63,8 @@ class ModelRow(Record, frozen=True, kw_only=True):
     variance: float | None = None
     drop: LanguageDrop | None = None
     kappa: ModelKappa | None = None
-    best: str | None = None
-    worst: str | None = None
+    best: tuple[str, ...] = ()
+    worst: tuple[str, ...] = ()
 
 
 class KindMeans(Record, frozen=True, kw_only=True):
@@ -215,7 +216,15 @@ def model_row(draws: ModelDraws, sample: TableSample) -> ModelRow:
     n, columns = sample.num_items, sample.column_values(draws.languages)
     mean, num_columns = columns.mean(axis=-1), columns.shape[-1]
     values = {name: sample.estimate(draws.languages[:, place], n) for place, name in enumerate(sample.languages)}
-    ordered = sorted(values, key=lambda name: (-(values[name].value or 0.0), name))
+    edges = [
+        tuple(
+            name
+            for name, value in zip(sample.languages, draws.languages[0], strict=True)
+            if value == edge(draws.languages[0])
+        )
+        for edge in (np.max, np.min)
+    ]
+    best, worst = edges if edges[0] != edges[1] else [(), ()]
     drop = None
     if draws.english is not None:
         whole = sample.drop(draws.english, mean, n)
@@ -233,8 +242,8 @@ def model_row(draws: ModelDraws, sample: TableSample) -> ModelRow:
         variance=float(columns[0].var(ddof=1)) * SQUARED_POINTS if num_columns > 1 else None,
         drop=drop,
         kappa=draws.kappa,
-        best=ordered[0],
-        worst=ordered[-1],
+        best=best,
+        worst=worst,
     )
 
 

@@ -126,8 +126,8 @@ def _as_printed(row: ModelRow, printed: PrintedRow, header: _Header) -> ModelRow
         row,
         mean=mean if is_ranked or header.mean in printed.numbers else None,
         variance=variance,
-        best=row.best if is_ranked else None,
-        worst=row.worst if is_ranked else None,
+        best=row.best if is_ranked else (),
+        worst=row.worst if is_ranked else (),
     )
 
 

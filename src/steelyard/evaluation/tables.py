@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from steelyard.core.languages import english_name, is_simplified_chinese, language_key
 from steelyard.evaluation.coverage import UNKNOWN_LANGUAGE
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.statistics.groups import UNCATEGORISED
@@ -109,6 +110,15 @@ def category_word(name: str) -> str:
 def language_word(name: str) -> str:
     """Return the code of a language for the page, or the translated word for prompts without one."""
     return word("no_language", name) if name in (NO_LANGUAGE, UNKNOWN_LANGUAGE) else name
+
+
+def language_title(code: str) -> str:
+    """Return the name of a language for the page; an unknown code stays as it is."""
+    name = english_name(code)
+    if name is None:
+        return code
+    identity = "zh_hans" if is_simplified_chinese(code) else language_key(code).replace("-", "_").lower()
+    return word(f"name_of_{identity}", name)
 
 
 def isolate(name: str) -> str:
@@ -220,6 +230,8 @@ POINTS = Form(points, points_spread)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Build a table from sequences. Every row must have one cell per column."""
+    """Build a table from sequences. Every row must have one cell per column; columns are keys of words, or words."""
     assert all(len(row) == len(columns) for row in rows), "every row has one cell per column"
-    return Table(tuple(word(name) for name in columns), tuple(tuple(row) for row in rows))
+    return Table(
+        tuple(name if name.startswith(WORD) else word(name) for name in columns), tuple(tuple(row) for row in rows)
+    )

@@ -40,7 +40,17 @@ def heat_map(about: str, cells: Sequence[HeatCell], *, columns: str, form: str) 
     ]
     rows = list(dict.fromkeys(cell.row for cell in cells))
     names = list(dict.fromkeys(cell.column for cell in cells))
-    labels = {"orient": "top", "title": None, "labelAngle": -60, "labelAlign": "left", "domain": False, "ticks": False}
+    labels = {
+        "orient": "top",
+        "title": None,
+        "labelAngle": -90,
+        "labelAlign": "left",
+        "labelBaseline": "middle",
+        "labelOverlap": "parity",
+        "grid": False,
+        "domain": False,
+        "ticks": False,
+    }
     tips = [
         {"field": "row", "title": word("scorer")},
         {"field": "column", "title": word(columns)},
@@ -51,14 +61,25 @@ def heat_map(about: str, cells: Sequence[HeatCell], *, columns: str, form: str) 
             "field": "row",
             "type": "nominal",
             "sort": rows,
-            "axis": {**row_axis(num_lines=1), "labelLimit": 240},
+            "axis": {**row_axis(num_lines=1), "labelLimit": 240, "grid": False},
         },
         "x": {"field": "column", "type": "nominal", "sort": names, "axis": labels},
         "opacity": {
             "field": "value",
             "type": "quantitative",
             "scale": {"range": [0.06, 1], "zero": False},
-            "legend": None,
+            "legend": {
+                "orient": "bottom",
+                "direction": "horizontal",
+                "title": None,
+                "format": form,
+                "tickCount": 4,
+                "symbolType": "square",
+                "symbolSize": 160,
+                "symbolFillColor": STRONG,
+                "symbolStrokeColor": MUTED,
+                "labelColor": MUTED,
+            },
         },
         "color": {"value": STRONG},
         "tooltip": tips,
@@ -67,8 +88,8 @@ def heat_map(about: str, cells: Sequence[HeatCell], *, columns: str, form: str) 
     return Figure(about, {**framed(layers, _ROW * max(2, len(rows))), "data": {"values": values}})
 
 
-def english_and_mean(about: str, points: Sequence[ModelPoint]) -> Figure:
-    """Draw each model at its value in English and its mean over languages; on the dashed line both are equal."""
+def english_and_mean(about: str, points: Sequence[ModelPoint], *, baseline: str) -> Figure:
+    """Draw each model at its value in the ``baseline``, a word, and its mean; on the dashed line both are equal."""
     values: list[Spec] = [
         {
             "model": point.model,
@@ -86,12 +107,12 @@ def english_and_mean(about: str, points: Sequence[ModelPoint]) -> Figure:
     least = min([value[key] for value in values for key in ("english", "mean")], default=0.0)
     most = max([value[key] for value in values for key in ("english", "mean")], default=1.0)
     across = {"type": "quantitative", "scale": {"zero": False}}
-    x = {"field": "english", **across, "axis": share_axis("english_value")}
+    x = {"field": "english", **across, "axis": {**share_axis("mean_over_languages"), "title": baseline}}
     y = {"field": "mean", **across, "axis": share_axis("mean_over_languages")}
     tips = [
         {"field": "model", "title": word("scorer")},
         {"field": "series", "title": word("model_kind")},
-        {"field": "english", "title": word("english_value"), "format": ".1%"},
+        {"field": "english", "title": baseline, "format": ".1%"},
         {"field": "mean", "title": word("mean_over_languages"), "format": ".1%"},
     ]
     colour = {

@@ -3,7 +3,7 @@
 The stage is that of `languages` with several runs, or with a published table, whose numbers are shown as printed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -25,6 +25,8 @@ from steelyard.evaluation.tables import (
     count,
     decimal,
     decimal_interval,
+    isolate,
+    language_title,
     percent,
     points,
     points_spread,
@@ -39,11 +41,13 @@ from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_
 from steelyard.report.page import COMMA, first_names
 from steelyard.statistics.correlation import FEWEST_MODELS
 from steelyard.statistics.intervals import Estimate
-from steelyard.views.languages import chosen_baseline
+from steelyard.views.languages import chosen_baseline, group_title
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
 _MOST_NAMED = 6
+_MOST_EDGES = 3
+"""The most languages with one value that a cell names."""
 
 
 def _panels(run: StageRun[LanguageTable], sources: PageSources) -> Iterator[Panel]:
@@ -68,8 +72,11 @@ def _model_panels(summary: LanguageTable) -> Iterator[Panel]:
             f"{word('language_models')} · {summary.bench}", None, (Grouped("", _model_table(summary)),),
             "note_published_table" if summary.is_published else "note_language_table",
         )  # fmt: skip
+    title_of = _column_title(summary)
     cells = [
-        HeatCell(row.model, name, estimate.value) for row in summary.models for name, estimate in row.values.items()
+        HeatCell(row.model, title_of(name), estimate.value)
+        for row in summary.models
+        for name, estimate in row.values.items()
     ]
     is_change = summary.of == "sections"
     form = "+.1%" if is_change else ".1%"
@@ -80,7 +87,7 @@ def _model_panels(summary: LanguageTable) -> Iterator[Panel]:
         (
             row.model,
             _kind_word(row.kind),
-            *((_text(row.best), _text(row.worst)) if edges else ()),
+            *((first_names(each, _MOST_EDGES) or DASH for each in (row.best, row.worst)) if edges else ()),
             *(_value(row.values[name].value, summary) for name in names),
         )
         for row in summary.models
@@ -108,7 +115,7 @@ def _model_table(summary: LanguageTable) -> Table:
     ]
     columns = (
         "scorer",
-        *(("english_value",) if has_english else ()),
+        *((_baseline_word(summary),) if has_english else ()),
         *_heads(_mean_word(summary), summary),
         *(("variance_points",) if has_variance else ()),
         *(_heads("drop", summary) if has_english else ()),
@@ -127,8 +134,9 @@ def _value(value: float | None, summary: LanguageTable) -> str:
     return decimal(100 * value, summary.decimals)
 
 
-def _text(name: str | None) -> str:
-    return name or DASH
+def _column_title(summary: LanguageTable) -> Callable[[str], str]:
+    """Return what names a column in figures and rows: a language by its name."""
+    return language_title if summary.of == "languages" else str
 
 
 def _kind_word(kind: str | None) -> str:
@@ -153,8 +161,13 @@ def _correlation_panels(summary: LanguageTable) -> Iterator[Panel]:
         for name, estimate in (("pearson", summary.pearson), ("spearman", summary.spearman))
     ]
     numbers = table(("coefficient", "ranked_value", "interval", "number_of_models"), rows)
-    figure = english_and_mean("figure_english_and_mean", dots)
-    yield Panel(word("english_and_languages"), figure, (Grouped("", numbers),), "note_english_and_languages")
+    figure = english_and_mean("figure_english_and_mean", dots, baseline=_baseline_word(summary))
+    yield Panel(
+        f"{_baseline_word(summary)} · {word('mean_over_languages')}",
+        figure,
+        (Grouped("", numbers),),
+        "note_english_and_languages",
+    )
 
 
 def _kind_panels(summary: LanguageTable) -> Iterator[Panel]:
@@ -182,7 +195,7 @@ def _kind_panels(summary: LanguageTable) -> Iterator[Panel]:
         *("model_kind", "number_of_models"),
         *_heads(_mean_word(summary), summary),
         *(("variance_points",) if has_variance else ()),
-        *(("english_value", *_heads("drop", summary), "largest_drop") if has_english else ()),
+        *((_baseline_word(summary), *_heads("drop", summary), "largest_drop") if has_english else ()),
         *(("kappa",) if has_kappa else ()),
     )
     yield Panel(word("kinds_of_models"), None, (Grouped("", table(columns, rows)),), "note_kinds_of_models")
@@ -208,10 +221,11 @@ def _column_panels(summary: LanguageTable) -> Iterator[Panel]:
     has_drop, has_kappa = (
         any(getattr(means, name) is not None for means in summary.columns.values()) for name in ("drop", "kappa")
     )
+    title_of = _column_title(summary)
     ordered = sorted(summary.columns.items(), key=lambda item: -(item[1].mean.value or 0.0))
     rows = [
         (
-            name,
+            title_of(name),
             *_cells(PERCENT, means.mean, summary),
             percent(means.standard_deviation),
             *(_cells(POINTS, means.drop, summary) if has_drop else ()),
@@ -226,7 +240,7 @@ def _column_panels(summary: LanguageTable) -> Iterator[Panel]:
         *(_heads("drop", summary) if has_drop else ()),
         *(("kappa",) if has_kappa else ()),
     )
-    figure = _means_figure("figure_means_of_languages", {name: means.mean for name, means in ordered})
+    figure = _means_figure("figure_means_of_languages", {title_of(name): means.mean for name, means in ordered})
     note = "" if summary.is_published else "note_means_over_models"
     yield Panel(word("means_over_models"), figure, (Grouped("", table(columns, rows)),), note)
 
@@ -239,7 +253,8 @@ def _means_figure(about: str, means: Mapping[str, Estimate]) -> Figure:
 
 def _section_panels(summary: LanguageTable) -> Iterator[Panel]:
     """Yield the drop of each model in each section (M-RewardBench, Table 3), relative drops, and means over models."""
-    if not summary.sections:
+    # One section is the whole bench, whose drop is the overall one.
+    if len(summary.sections) < 2:
         return
     names = list(summary.sections)
     drops = {row.model: row.drop for row in summary.models if row.drop is not None}
@@ -268,7 +283,9 @@ def _kappa_panels(summary: LanguageTable) -> Iterator[Panel]:
     if not agreement:
         return
     cells = [
-        HeatCell(model, name, value) for model, kappa in agreement.items() for name, value in kappa.by_language.items()
+        HeatCell(model, language_title(name), value)
+        for model, kappa in agreement.items()
+        for name, value in kappa.by_language.items()
     ]
     rows = [
         (
@@ -282,7 +299,12 @@ def _kappa_panels(summary: LanguageTable) -> Iterator[Panel]:
     ]
     columns = ("scorer", "kappa", "interval", "deviation_over_languages", "equal_labels", "majority_share")
     figure = heat_map("figure_kappa_by_language", cells, columns="language", form=".3f")
-    yield Panel(word("kappa_of_models"), figure, (Grouped("", table(columns, rows)),), "note_kappa_of_models")
+    yield Panel(
+        f"{word('kappa_of_models')} · {_baseline_word(summary)}",
+        figure,
+        (Grouped("", table(columns, rows)),),
+        "note_kappa_of_models",
+    )
     shades = (ALERT, *MODEL_COLOURS[1:], MODEL_COLOURS[0], MUTED)
     marks = [Mark(word(f"level_{name}"), shade, "square") for name, shade in zip(LEVELS, shades, strict=True)]
     undefined = Mark(word("kappa_undefined"), FAINT, "square")
@@ -302,13 +324,14 @@ def _kappa_panels(summary: LanguageTable) -> Iterator[Panel]:
 def _group_panels(summary: LanguageTable) -> Iterator[Panel]:
     """Yield the mean over models of each family, branch, script and class of languages (M-RewardBench, Figure 5)."""
     groups: dict[str, LanguageMean] = {
-        f"{word(f'kin_{field}')}: {name}": mean
-        for field, of_field in summary.kin.items()
-        for name, mean in of_field.items()
+        group_title(field, name): mean for field, of_field in summary.kin.items() for name, mean in of_field.items()
     }
     if not groups:
         return
-    rows = [(name, *_cells(PERCENT, group.mean, summary), ", ".join(group.languages)) for name, group in groups.items()]
+    rows = [
+        (name, *_cells(PERCENT, group.mean, summary), COMMA.join(map(language_title, group.languages)))
+        for name, group in groups.items()
+    ]
     numbers = table(("language_group", *_heads("mean_over_models", summary), "members_of_group"), rows)
     figure = _means_figure("figure_language_groups", {name: group.mean for name, group in groups.items()})
     yield Panel(word("language_groups"), figure, (Grouped("", numbers),), "note_groups_of_models")
@@ -330,7 +353,8 @@ def _translation_panels(translation: TranslationComparison) -> Iterator[Panel]:
     title = f"{word('two_translations')} · {translation.first} {DASH} {translation.second}"
     yield Panel(title, figure, (Grouped("", Table(heads, tuple(rows))),), "note_translations")
     groups = {_kind_word(kind): difference for kind, difference in translation.by_kind.items()}
-    means = [(name, *POINTS.cells(each)) for name, each in (groups | translation.languages).items()]
+    groups |= {language_title(name): each for name, each in translation.languages.items()}
+    means = [(name, *POINTS.cells(each)) for name, each in groups.items()]
     numbers = table(("group", "difference_of_translations", "interval"), means)
     yield Panel(word("translations_by_language"), None, (Grouped("", numbers),))
 
@@ -339,7 +363,7 @@ def _missing_panels(summary: LanguageTable) -> Iterator[Panel]:
     """Yield what models and the benchmark lack, and the printed numbers that do not follow from their row."""
     if summary.lacking:
         rows = [
-            (name, ", ".join(lacking.languages) or DASH, count(lacking.num_items))
+            (name, COMMA.join(map(language_title, lacking.languages)) or DASH, count(lacking.num_items))
             for name, lacking in summary.lacking.items()
         ]
         numbers = table(("scorer", "languages_lacking", "items_lacking"), rows)
@@ -358,14 +382,15 @@ def _missing_panels(summary: LanguageTable) -> Iterator[Panel]:
 def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     """Yield the best model, the drop from English, what correlates, and what is missing or does not add up."""
     summary = run.summary
-    best = max(summary.models, key=lambda row: -1.0 if row.mean is None or row.mean.value is None else row.mean.value)
+    means = {row.model: row.mean.value for row in summary.models if row.mean is not None and row.mean.value is not None}
+    highest = max(means.values(), default=None)
     values = {
         "models": count(len(summary.models)),
         "columns": count(len(summary.columns)),
         "items": count(summary.num_shared),
         "bench": summary.bench,
-        "best": best.model,
-        "mean": percent(None if best.mean is None else best.mean.value),
+        "best": first_names([isolate(name) for name, mean in means.items() if mean == highest]),
+        "mean": percent(highest),
         "baseline": _baseline_word(summary),
     }
     if summary.is_published:
@@ -404,6 +429,7 @@ def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
         "spearman": decimal(summary.spearman.value),
         "models": count(summary.pearson.n),
         "fewest": count(FEWEST_MODELS),
+        "baseline": _baseline_word(summary),
     }
     if summary.pearson.n < FEWEST_MODELS:
         yield Sentence("say_few_models", values)
@@ -423,8 +449,7 @@ def _translation_sentence(translation: TranslationComparison) -> Sentence:
 
 
 def _baseline_word(summary: LanguageTable) -> str:
-    code = summary.baseline_language
-    return word("english") if code in {"en", "eng", "eng_Latn"} else code or DASH
+    return DASH if summary.baseline_language is None else language_title(summary.baseline_language)
 
 
 class _TopModel(msgspec.Struct):

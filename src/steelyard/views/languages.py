@@ -1,5 +1,6 @@
 """Languages: one evaluation by language, its drops from English, agreement with it, and what the limit cut."""
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -20,6 +21,7 @@ from steelyard.evaluation.tables import (
     count,
     decimal,
     isolate,
+    language_title,
     percent,
     points,
     points_spread,
@@ -49,14 +51,15 @@ def _panels(run: StageRun[LanguagesSummary], sources: PageSources) -> Iterator[P
 def _group_panels(summary: LanguagesSummary) -> Iterator[Panel]:
     """Yield the means of families, scripts and other groups of languages, and the drop of each section."""
     rows = [
-        (f"{word(f'kin_{field}')}{COLON}{name}", *PERCENT.cells(group.mean), ", ".join(group.languages))
+        (group_title(field, name), *PERCENT.cells(group.mean), COMMA.join(map(language_title, group.languages)))
         for field, groups in summary.kin.items()
         for name, group in groups.items()
     ]
     if rows:
         tables = (Grouped("", table(("language_group", "ranked_value", "interval", "members_of_group"), rows)),)
         yield Panel(word("language_groups"), None, tables, "note_language_groups")
-    if summary.drop.sections:
+    # One section is the whole bench, whose drop is the overall one.
+    if len(summary.drop.sections) > 1:
         drops = [
             (name, *POINTS.cells(drop.absolute), percent(drop.relative.value))
             for name, drop in summary.drop.sections.items()
@@ -68,7 +71,7 @@ def _group_panels(summary: LanguagesSummary) -> Iterator[Panel]:
 def _language_figure(summary: LanguagesSummary) -> Figure:
     """Return the value of each language with its interval, the best first, next to the one compared with."""
     ordered = sorted(summary.languages.items(), key=lambda item: -(item[1].overall.value or 0.0))
-    dots = [Dot(name, name, values.overall) for name, values in ordered]
+    dots = [Dot(name, language_title(name), values.overall) for name, values in ordered]
     reference = summary.languages[summary.baseline_language].overall.value
     channel = {"axis": share_axis("ranked_value"), "scale": {"zero": False}}
     return Figure("figure_languages", interval_rows(dots, channel, row="language", form=".1%", line=reference))
@@ -81,7 +84,7 @@ def _cut_panels(summary: LanguagesSummary) -> list[Panel]:
     if not any(sum(counts.shares) for _, counts in rows):
         return []
     parts = {
-        name: {
+        language_title(name): {
             word("read_whole"): counts.num_responses - counts.num_cut - counts.num_unscored,
             word("share_cut"): counts.num_cut,
             word("share_unscored"): counts.num_unscored,
@@ -93,7 +96,7 @@ def _cut_panels(summary: LanguagesSummary) -> list[Panel]:
         Mark(word("share_cut"), ALERT, "square"),
         Mark(word("share_unscored"), MODEL_COLOURS[2], "square"),
     ]
-    cells = [(name, count(counts.num_responses), *map(percent, counts.shares)) for name, counts in rows]
+    cells = [(language_title(name), count(counts.num_responses), *map(percent, counts.shares)) for name, counts in rows]
     numbers = table(("language", "responses", "share_cut", "share_unscored"), cells)
     figure = stacked_bars("figure_cut", parts, marks)
     return [Panel(word("cut_by_language"), figure, (Grouped("", numbers),), "note_cut_by_language")]
@@ -106,7 +109,10 @@ def _cut_sentences(summary: LanguagesSummary) -> tuple[Sentence, ...]:
     if not any(shares.values()):
         return ()
     most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
-    values = {"most": most, "share": percent(shares[most]), "least": least, "smallest": percent(shares[least])}
+    values = {
+        "most": language_title(most), "share": percent(shares[most]),
+        "least": language_title(least), "smallest": percent(shares[least]),
+    }  # fmt: skip
     return (Sentence("say_cut_most", values),)
 
 
@@ -117,7 +123,7 @@ def _sentences(run: StageRun[LanguagesSummary]) -> tuple[Sentence, ...]:
         "model": summary.model,
         "languages": count(len(summary.languages)),
         "items": count(summary.num_shared),
-        "baseline": _language_word(summary.baseline_language),
+        "baseline": language_title(summary.baseline_language),
         "mean": percent(summary.mean.value),
         "drop": points(summary.drop.absolute.value),
         "spread": points_spread(summary.drop.absolute),
@@ -131,12 +137,14 @@ def chosen_baseline(run: StageRun, baseline: str | None) -> tuple[Sentence, ...]
     """Return how the language was chosen that others are compared with, where no setting and no English decided."""
     if baseline is None or english_of([baseline]) or run.source.run.config.get("baseline_language") is not None:
         return ()
-    return (Sentence("say_chosen_baseline", {"baseline": baseline}),)
+    return (Sentence("say_chosen_baseline", {"baseline": language_title(baseline)}),)
 
 
-def _language_word(code: str) -> str:
-    """Return English by its name, and every other language by its code."""
-    return word("english") if code in {"en", "eng", "eng_Latn"} else code
+def group_title(field: str, name: str) -> str:
+    """Return the name of a group of languages for the page, with the kind of the group."""
+    key = re.sub(r"\W", "_", name.lower())
+    title = name if name.isdecimal() else word(f"group_of_languages_{key}", name)
+    return f"{word(f'kin_{field}')}{COLON}{title}"
 
 
 def _language_table(summary: LanguagesSummary) -> Table:
@@ -144,7 +152,7 @@ def _language_table(summary: LanguagesSummary) -> Table:
     languages = sorted(summary.languages.items(), key=lambda item: -(item[1].overall.value or 0.0))
     rows = [
         (
-            name,
+            language_title(name),
             *PERCENT.cells(values.overall),
             *_drop_cells(values),
             decimal(None if values.kappa is None else values.kappa.value),
@@ -174,7 +182,7 @@ class _ByLanguage(msgspec.Struct):
 
 
 def _by_language(run: _ByLanguage) -> RunHeadline:
-    about = f"{word('view_mean_without')}{_language_word(run.baseline_language)}{COMMA}{with_level(run.mean)}"
+    about = f"{word('view_mean_without')}{language_title(run.baseline_language)}{COMMA}{with_level(run.mean)}"
     if run.drop is not None:
         about += f"{COMMA}{word('view_drop')}{COLON}{points(run.drop.absolute.value)}"
     return RunHeadline(percent(run.mean.value), about, last_part(run.model))

@@ -96,9 +96,10 @@ def default_title(data: ReportData) -> str:
     if len(evaluated) == 1:
         return f"{isolate(evaluated[0].name)} · {evaluated[0].summary.bench}"
     if len(data.sources) == 1:
-        stage = data.sources[0].run.stage.replace("_", " ")
-        name = data.sources[0].name
-        return name if text_key(name) == text_key(stage) else f"{stage} · {name}"
+        stage, name = data.sources[0].run.stage, data.sources[0].name
+        anchor = next((view.anchor for view in views() if view.stage == stage), stage)
+        is_stage = text_key(name) == text_key(stage.replace("_", " "))
+        return name if is_stage else f"{word(anchor, stage.replace('_', ' '))} · {name}"
     folders = {source.folder.resolve().parent for source in data.sources}
     return (folders.pop().name if len(folders) == 1 else "") or word("report_title")
 
