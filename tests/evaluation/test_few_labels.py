@@ -6,11 +6,14 @@ from typer.testing import CliRunner
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Response
+from steelyard.evaluation.evaluations import read_evaluation
 from steelyard.evaluation.win_rates import CreditCounter, credits_of
 from steelyard.io.cases import write_cases
 from steelyard.stages.compare import Config as CompareConfig
 from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
+from steelyard.stages.leaderboard import Config as LeaderboardConfig
+from steelyard.stages.leaderboard import leaderboard
 
 CONFIG = Config(num_resamples=300)
 
@@ -325,3 +328,34 @@ def test_labels_are_checked_before_the_model_scores(run, tmp_path):
     with pytest.raises(EvidenceError, match="none of 6 cases has a comparable pair"):
         run([replace(case, ranking=None) for case in human], judged)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_leaderboard_ranks_by_both_kinds_of_labels(tmp_path):
+    human, judged = population(900, seed=3)
+    write_cases(tmp_path / "few.jsonl", human[:60])
+    write_cases(tmp_path / "many.jsonl", judged)
+    files = {"human": tmp_path / "few.jsonl", "judged": tmp_path / "many.jsonl"}
+    for name in ("longer", "random", "shorter"):
+        evaluate([], tmp_path / name, CONFIG, model=name, **files)
+    folders = [tmp_path / name for name in ("shorter", "random", "longer")]
+    board = leaderboard(folders, out=tmp_path / "board", config=LeaderboardConfig(num_resamples=300)).summary
+    assert [row.name for row in board.rows] == ["longer", "random", "shorter"]
+    for row in board.rows:
+        powered = read_evaluation(tmp_path / row.name).summary.prediction_powered
+        assert row.value == powered.accuracy.estimate.value != powered.accuracy.human_only.value
+        number = row.by_column["headline", "accuracy"]
+        assert (number.value, number.low, number.high) == (
+            row.value,
+            powered.accuracy.estimate.low,
+            powered.accuracy.estimate.high,
+        )
+    # The first is right where the last is wrong: no resample of the labels puts them the other way round.
+    assert board.rows[0].rank_shares[0] == board.rows[2].rank_shares[2] == 1.0
+    compared = compare(
+        [tmp_path / "longer", tmp_path / "shorter"], out=tmp_path / "c", config=CompareConfig(num_resamples=300)
+    )
+    p_value = compared.summary.comparisons[0].prediction_powered.p
+    assert p_value < 0.001
+    pair = next(each for each in board.comparisons if {each.first, each.second} == {"longer", "shorter"})
+    assert pair.p_corrected == pytest.approx(3 * p_value, rel=1.0), "Holm over three pairs"
+    assert "a judge's of many" in board.about

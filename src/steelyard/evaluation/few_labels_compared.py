@@ -1,6 +1,7 @@
-"""Differences of models by human labels of few prompts and a judge's of many, from the items of their evaluations."""
+"""Differences and ranks of models by human labels of few prompts and a judge's of many, from their items."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +14,10 @@ from steelyard.core.types import Run
 from steelyard.evaluation.few_labels import JUDGED
 from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.labelled_prompts import Resampling, SplitPrompts, split_prompts
-from steelyard.evaluation.prediction_powered import LabelledPair, difference_of_models
+from steelyard.evaluation.prediction_powered import LabelledPair, difference_of_models, draws_of_accuracy
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.statistics.prediction_powered import PPIEstimate
-from steelyard.statistics.significance import holm
+from steelyard.statistics.significance import Standings, holm, standings_of
 
 
 class LabelledEvaluations(NamedTuple):
@@ -64,19 +65,50 @@ def compare_labelled(
     evaluations: LabelledEvaluations, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
 ) -> list[PPIEstimate]:
     """Return the difference in accuracy of each pair of models; p-values are corrected by Holm."""
+    differences = _differences(evaluations, pairs, num_resamples=num_resamples, seed=seed)
+    corrected = holm([1.0 if difference.p is None else difference.p for difference in differences])
+    return [replace(difference, p=p) for difference, p in zip(differences, corrected, strict=True)]
+
+
+def rank_labelled(
+    folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]], *, num_resamples: int, seed: int
+) -> Standings | None:
+    """Return the ranks of models by their accuracy from both kinds of labels.
+
+    None unless every evaluation has such a value, and where the benchmark ranks by a headline of its own. Raises
+    EvidenceError for different labels of the judge.
+    """
+    powered = [run.summary.prediction_powered for run in runs]
+    values = [None if each is None or each.headline else each.accuracy.estimate.value for each in powered]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or (labelled := read_labelled_evaluations(folders, runs)) is None:
+        return None
     how = Resampling(num_resamples, seed)
+    draws = [
+        draws_of_accuracy(labelled.prompts, human, judged, how)
+        for human, judged in zip(labelled.human, labelled.judged, strict=True)
+    ]
+    pairs = list(combinations(range(len(runs)), 2))
+    p_values = [
+        1.0 if difference.p is None else difference.p
+        for difference in _differences(labelled, pairs, num_resamples=num_resamples, seed=seed)
+    ]
+    return standings_of(np.array(known), np.stack(draws, axis=1), dict(zip(pairs, p_values, strict=True)), p_values)
+
+
+def _differences(
+    evaluations: LabelledEvaluations, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
+) -> list[PPIEstimate]:
     human, judged = evaluations.human, evaluations.judged
-    differences = [
+    return [
         difference_of_models(
             evaluations.prompts,
             LabelledPair(human[first], human[second]),
             LabelledPair(judged[first], judged[second]),
-            how,
+            Resampling(num_resamples, seed),
         )
         for first, second in pairs
     ]
-    corrected = holm([1.0 if difference.p is None else difference.p for difference in differences])
-    return [replace(difference, p=p) for difference, p in zip(differences, corrected, strict=True)]
 
 
 def _statistics(items: Sequence[Item]) -> Integers:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from steelyard.core.types import InputFinding, Record, Run
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import EvaluationSet, bench_hashes, ceiling_of, has_headline, ranking_of
+from steelyard.evaluation.few_labels_compared import rank_labelled
 from steelyard.evaluation.measure import BenchCeiling
 from steelyard.evaluation.measures.accuracy import GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
@@ -18,6 +19,7 @@ HALF_POINTS = "half_points"
 """The group of values that count a tie or a failure as half a point."""
 _HEADLINES = ("overall", "overall_with_prior_sets", "accuracy", "exact_match")
 _MOST_PARTS = 3
+_OF_BOTH_LABELS = "; from people's labels of few prompts and a judge's of many"
 
 
 class NumberColumn(Record, frozen=True, kw_only=True):
@@ -138,12 +140,14 @@ def rank_models(
 ) -> LeaderboardSummary:
     """Rank evaluations by the headline of their bench. ``partial``: the reason for each evaluation without a rank."""
     headline = ranking_of(evaluations)
-    ranks = standings(
+    runs = [model.run for model in evaluations.evaluated]
+    folders = [model.folder for model in evaluations.evaluated]
+    labelled = rank_labelled(folders, runs, num_resamples=num_resamples, seed=seed)
+    ranks = labelled or standings(
         HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed),
         [model.statistics for model in evaluations.evaluated],
         [model.unscored for model in evaluations.evaluated],
     )
-    runs = [model.run for model in evaluations.evaluated]
     rows = [_row(evaluations, ranks, index, name) for index, name in enumerate(names)]
     coverage = {name: run.summary.coverage for name, run in zip(names, runs, strict=True)}
     columns = dict.fromkeys(
@@ -160,7 +164,7 @@ def rank_models(
         bench_sha256=tuple(bench_hashes(runs[0])),
         num_prompts=len(evaluations.evaluated[0].statistics),
         ranked_by=headline.name,
-        about=headline.about,
+        about=headline.about if labelled is None else f"{headline.about}{_OF_BOTH_LABELS}",
         missing=dict(headline.missing),
         correction="Holm, over all pairs of models",
         columns=tuple(NumberColumn(group=group, name=name) for group, name in columns),
@@ -220,6 +224,7 @@ def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) ->
     summary = evaluated.run.summary
     protocol = summary.protocol or {}
     best, worst = ranks.ranks[index]
+    of_both = {} if summary.prediction_powered is None else summary.prediction_powered.baselines
     return LeaderboardRow(
         name=name,
         folder=str(evaluated.folder),
@@ -237,7 +242,9 @@ def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) ->
             for (group, title), estimate in columns_of(summary).items()
         ),
         baselines={
-            name: BaselineLead(accuracy=baseline.accuracy, lead=baseline.difference)
+            name: BaselineLead(
+                accuracy=baseline.accuracy, lead=of_both[name].estimate if name in of_both else baseline.difference
+            )
             for name, baseline in summary.baselines.items()
         },
     )
@@ -253,6 +260,11 @@ def columns_of(summary: EvaluationSummary) -> Columns:
     present. Categories within subsets (CheemsBench) replace ``by_category``, which pools them over subsets.
     """
     headlines = {("headline", name): getattr(summary, name) for name in _HEADLINES}
+    powered = summary.prediction_powered
+    if powered is not None:
+        # Its values stand for those from the human labels alone, as on its own page.
+        both = {"accuracy": powered.accuracy, "exact_match": powered.exact_match} | powered.headline
+        headlines |= {("headline", name): value.estimate for name, value in both.items()}
     columns: Columns = {key: estimate for key, estimate in headlines.items() if estimate is not None}
     columns |= _group("sections", summary.sections or {})
     subsets = summary.subsets or {}
@@ -264,9 +276,11 @@ def columns_of(summary: EvaluationSummary) -> Columns:
     if len(subsets) > 1:
         columns |= _group("subsets", _accuracies(subsets)) | _exact_matches(subsets) | categories
     if not categories:
-        columns |= _group("by_category", _accuracies(summary.by_category))
+        of_both = {} if powered is None else {name: each.estimate for name, each in powered.by_category.items()}
+        columns |= _group("by_category", of_both or _accuracies(summary.by_category))
     if summary.languages is None:
-        columns |= _group("by_language", _accuracies(summary.by_language or {}))
+        of_both = {} if powered is None else {name: each.estimate for name, each in powered.by_language.items()}
+        columns |= _group("by_language", of_both or _accuracies(summary.by_language or {}))
     else:
         overall = {name: language.overall for name, language in summary.languages.items()}
         columns |= _group("languages", {name: value for name, value in overall.items() if value is not None})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.numerics import Booleans, Integers, ratio
+from steelyard.core.numerics import Booleans, Floats, Integers, ratio
 from steelyard.core.types import Record
 from steelyard.evaluation.bench_pairs import PairValues, count_pairs, values_of
 from steelyard.evaluation.evaluated_bench import Evaluation
@@ -50,6 +50,7 @@ from steelyard.statistics.prediction_powered import (
     PopulationCheck,
     PPIEstimate,
     check_population,
+    combine,
     labels_needed,
     ppi_difference,
     ppi_estimate,
@@ -159,6 +160,10 @@ class _Estimator(NamedTuple):
         """Estimate the plain mean of a share over groups."""
         if missing := self.drawn.missing(groups, share.denominator):
             return _without_labels(missing)
+        return self._finished(ppi_estimate(*self.parts(groups, share)))
+
+    def parts(self, groups: Groups, share: Share) -> tuple[LabelSources, HumanSample]:
+        """Return the plain mean of a share over groups by each kind of labels, and the sample of human labels."""
         below = groups.members @ self.drawn.human.point[:, share.denominator]
         shared = self.drawn.shared(groups, share.denominator)
         sources = self.drawn.sources(
@@ -166,8 +171,7 @@ class _Estimator(NamedTuple):
         )
         members = groups.chosen(below > 0).members
         evidence = self.drawn.human.evidence(members, denominator=share.denominator, numerator=share.numerator)
-        sample = HumanSample(below.sum(), evidence)
-        return self._finished(ppi_estimate(sources, sample))
+        return sources, HumanSample(below.sum(), evidence)
 
     def each(self, groups: Groups) -> dict[str, PPIEstimate]:
         """Estimate the accuracy of each group."""
@@ -256,6 +260,13 @@ def difference_of_models(
         discordance=float(macro(drawn.human.point, categories, distance)),
     )
     return _with_needs(estimate, prompts, how)
+
+
+def draws_of_accuracy(prompts: SplitPrompts, human: Integers, judged: Integers, how: Resampling) -> Floats:
+    """Return the accuracy from both kinds of labels in resamples, which are the same for every model."""
+    estimator = _Estimator(prompts, draw_labelled(prompts, human, judged, how), how)
+    sources, sample = estimator.parts(by_category(prompts.cells), ACCURACY)
+    return combine(sources, sample.evidence).drawn.resampled
 
 
 def win_rates(prompts: SplitPrompts, human: Credits, judged: Credits, how: Resampling) -> dict[str, PPIEstimate]:

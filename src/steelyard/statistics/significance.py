@@ -3,7 +3,7 @@
 Ranks of many models: how often each has each rank in the resamples, and which models differ significantly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -280,18 +280,28 @@ def standings(
         max(p, bootstrap.bounded_p(tables, unscored, pair, headlines) if unscored and p < _LEVEL else 0.0)
         for p, pair in zip(p_values, pairs, strict=True)
     ]
-    corrected, bounded = holm(p_values), holm(bounds)
-    is_better = np.zeros((len(tables),) * 2, dtype=bool)
-    for (first, second), p_value in zip(pairs, bounded, strict=True):
+    return standings_of(point, headlines.resampled, dict(zip(pairs, p_values, strict=True)), bounds)
+
+
+def standings_of(
+    point: Floats, resampled: Floats, p_values: Mapping[tuple[int, int], float], bounds: Sequence[float]
+) -> Standings:
+    """Return the ranks of models by their values, shape (model,), the resamples of these, and p-values by pair.
+
+    ``bounds`` are p-values in the same order that ranks and groups follow.
+    """
+    corrected, bounded = holm(list(p_values.values())), holm(bounds)
+    is_better = np.zeros((len(point),) * 2, dtype=bool)
+    for (first, second), p_value in zip(p_values, bounded, strict=True):
         if p_value < _LEVEL and point[first] != point[second]:
             is_better[(first, second) if point[first] > point[second] else (second, first)] = True
     return Standings(
         point,
-        rank_shares(headlines.resampled),
+        rank_shares(resampled),
         tuple(significant_ranks(is_better)),
         letter_groups(point, is_better),
-        dict(zip(pairs, corrected, strict=True)),
-        dict(zip(pairs, bounded, strict=True)),
+        dict(zip(p_values, corrected, strict=True)),
+        dict(zip(p_values, bounded, strict=True)),
     )
 
 
