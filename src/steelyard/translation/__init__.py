@@ -1,6 +1,7 @@
 """Translation of prompts and responses, as pure functions; a translator is called elsewhere.
 
 - `blocks`: the paragraphs, list items, cells and blocks of code of a Markdown text, and their places.
+- `program_lines`: the lines of programs outside fenced code, by their form.
 - `inline_pieces`: what must not be translated within a paragraph, by the grammar of each kind.
 - `protection`: a text with marks in place of what must not be translated.
 - `marks`: the styles of marks, and the translated text with each piece in the place of its mark.

@@ -1,18 +1,21 @@
 """The blocks of a Markdown text with their places: prose that is translated, and code that is not.
 
 markdown-it parses containers, code, HTML and headings. Tables are read here, because markdown-it fills short rows up:
-a small hostile table would become a large one. Formulas of several lines are hidden from the parser, since their lines
-look like lists and headings. All other syntax of blocks (list markers, heading marks, pipes, quotation marks of lines)
-stays in the text that a language model translates, which knows it as context; `blocks` takes it away from engines that
-translate sentences.
+a small hostile table would become a large one. Formulas of several lines and lines of programs are hidden from the
+parser, since they look like lists, headings and quotations. All other syntax of blocks (list markers, heading marks,
+pipes, quotation marks of lines) stays in the text that a language model translates, which knows it as context; `blocks`
+takes it away from engines that translate sentences.
 """
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from steelyard.translation.program_lines import indented_code, program_lines
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -21,7 +24,14 @@ if TYPE_CHECKING:
 BlockKind = Literal["paragraph", "heading", "list item", "quotation", "table cell", "HTML", "code", "link", "syntax"]
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*+(?=\r|\n)")
-_FORMULA_OR_CODE = re.compile(r"\\[\\$`]|(?P<open>\$\$|\\\[|\\\(|\\begin\{(?P<name>[A-Za-z]+\*?)\})|(?P<code>`+)")
+FORMULA_ENVIRONMENTS = (
+    r"(?:(?:equation|align|alignat|aligned|flalign|gather|gathered|multline|eqnarray|split|math|displaymath|d?cases|array"
+    r"|[pbBvV]?matrix|smallmatrix|subarray|tikzpicture|[vV]erbatim|lstlisting|minted)\*?)"
+)
+"""Environments of LaTeX without prose: formulas, drawings and code. Others, such as ``itemize``, hold prose."""
+_FORMULA_OR_CODE = re.compile(
+    rf"\\[\\$`]|(?P<open>\$\$|\\\[|\\\(|\\begin\{{(?P<name>{FORMULA_ENVIRONMENTS})\}})|(?P<code>`+)"
+)
 _CLOSING = re.compile(
     r"\\[\\$]|(?P<dollars>\$\$)|(?P<end>\\\]|\\\)|\\end\{[A-Za-z]+\*?\}|-->|\?>|</[a-z]{1,10}+>)|(?P<ticks>`+)"
 )
@@ -111,7 +121,8 @@ def outline(text: str) -> Outline:
     lines = _Lines(text)
     tokens, references = _parsed(lines.parsed)
     code = [span for span in lines.spans_of(tokens) if span.kind == "code"]
-    if lines.hide(_long_formulas(text, code)):
+    has_formulas = lines.hide(_long_formulas(text, code))
+    if lines.hide_programs(code) or has_formulas:
         tokens, references = _parsed(lines.parsed)
     definitions = (BlockSpan(*lines.range_of(*reference["map"]), "link") for reference in references.values())
     return Outline(tuple(sorted((*lines.spans_of(tokens), *definitions))), frozenset(references))
@@ -164,6 +175,7 @@ class _Lines:
         self._ends = [*(end for end, _ in ends), len(text)]
         self.parsed = [text[start:end] for start, end in zip(self._starts, self._ends, strict=True)]
         """The lines as markdown-it sees them."""
+        self._programs: frozenset[int] = frozenset()
 
     def hide(self, formulas: Iterator[tuple[int, int]]) -> bool:
         """Put letters in place of formulas in the lines that are parsed; return whether there was a formula."""
@@ -177,6 +189,21 @@ class _Lines:
                 after = line[max(0, end - self._starts[number]) :]
                 self.parsed[number] = before + "x" * max(1, len(line) - len(before) - len(after)) + after
         return has_formula
+
+    def hide_programs(self, code: list[BlockSpan]) -> bool:
+        """Put letters in place of lines of programs outside blocks of code; return whether there was one.
+
+        Markdown reads a prompt of Python as a quotation, and what is indented after a blank line as code.
+        """
+        lines = list(self.parsed)
+        for start, end, _ in code:
+            first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
+            lines[first : last + 1] = [""] * (last + 1 - first)
+        self._programs = frozenset(number for number, is_code in enumerate(program_lines(lines)) if is_code)
+        for number in self._programs:
+            body = lines[number].lstrip()
+            self.parsed[number] = lines[number][: -len(body)] + "x" * len(body)
+        return bool(self._programs)
 
     def range_of(self, first: int, after: int) -> tuple[int, int]:
         """Return start and end of lines, without the last line end and without blank lines after them."""
@@ -200,10 +227,11 @@ class _Lines:
                 first, after = token.map
                 lines = token.content.rstrip("\n").split("\n")
                 if token.type == "inline":
-                    yield from self._paragraph(lines, first, kind)
-                elif token.type == "code_block" and _is_prose(token.content):
-                    for number, line in enumerate(lines, first):
-                        yield from self._paragraph([line], number, "paragraph")
+                    runs = [int(number not in self._programs) for number in range(first, first + len(lines))]
+                    yield from self._runs(lines, runs, first, kind)
+                elif token.type == "code_block" and not all(is_code := indented_code(lines)):
+                    runs = [0 if each else number for number, each in enumerate(is_code, 1)]
+                    yield from self._runs(lines, runs, first, "paragraph")
                 else:
                     yield self._code_or_html(token, first, after)
 
@@ -217,8 +245,22 @@ class _Lines:
         column = line.find(token.markup) if token.markup else line.rfind(token.content.split("\n", 1)[0])
         return BlockSpan(start + (column if token.markup else len(line[:column].rstrip())), end, "code")
 
-    def _paragraph(self, content: list[str], first: int, kind: BlockKind) -> Iterator[BlockSpan]:
-        """Yield a paragraph as one place, or line by line where lines begin with syntax; a table in it by cells."""
+    def _runs(self, content: list[str], runs: list[int], first: int, kind: BlockKind) -> Iterator[BlockSpan]:
+        """Yield the runs of lines with the same number: code where it is 0, otherwise prose."""
+        number = first
+        for run, group in groupby(zip(runs, content, strict=True), key=itemgetter(0)):
+            lines = [line for _, line in group]
+            after = number + len(lines)
+            if run:
+                yield from self._prose(lines, number, kind)
+            elif "".join(lines).strip():
+                start, end = self.range_of(number, after)
+                before = self.parsed[number].rfind(lines[0].strip())
+                yield BlockSpan(start + len(self.parsed[number][:before].rstrip()), end, "code")
+            number = after
+
+    def _prose(self, content: list[str], first: int, kind: BlockKind) -> Iterator[BlockSpan]:
+        """Yield prose as one place, or line by line where lines begin with syntax; a table in it by cells."""
         lines: list[BlockSpan] = []
         has_syntax = False
         for number, text in enumerate(map(str.strip, content), first):
@@ -250,13 +292,3 @@ def _first_row(lines: list[str]) -> int:
         if "|" in head and "|" in delimiters and _DELIMITERS.fullmatch(delimiters):
             return number
     return len(lines)
-
-
-def _is_prose(code: str) -> bool:
-    """Return whether indented lines are prose, such as Chinese paragraphs: most of their letters are not ASCII.
-
-    Differs from: CommonMark, where they are code in any script. Indented prose in Latin letters stays code, because
-    translated code would be a silent change.
-    """
-    letters = [character for character in code if character.isalpha()]
-    return sum(not letter.isascii() for letter in letters) * 2 > len(letters)

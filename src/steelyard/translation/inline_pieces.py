@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from steelyard.translation.blocks import Closings
+from steelyard.translation.blocks import FORMULA_ENVIRONMENTS, Closings
 
 _CODE_ELEMENTS = ("code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var")
 """Elements of HTML whose content is not prose."""
@@ -26,17 +26,37 @@ _NAME_EXTENSION = (
     "(?:" + "|".join(rf"(?<=\.[a-z]{f'[a-z0-9]{{{length}}}' if length else ''})" for length in range(5)) + ")"
 )
 """The text before it is a full stop and an extension of a file, of up to five characters."""
+_LETTERS = r"\u00c0-\u024f\u0370-\u052f\u1e00-\u1eff"
+"""Letters of alphabets with spaces between words beside ASCII: Latin with accents, Greek and Cyrillic."""
+_BOOLEAN_ATTRIBUTES = (
+    "async|autofocus|autoplay|checked|contenteditable|controls|default|defer|disabled|download|hidden|inert|ismap|itemscope|"
+    "loop|multiple|muted|nomodule|novalidate|open|playsinline|readonly|required|reversed|selected"
+)
+"""Attributes without a value; other words in angle brackets are prose, as in ``a<b and b>c``."""
+_FOLDER = r"[^\s\\\"<>|*?:\x7f-\U0010ffff]"
+"""A character of the name of a folder in Windows."""
+_TYPES = r"(?:[A-Z]\w*+|int|str|string|float|double|bool|char|[iuf](?:8|16|32|64))"
+_ELEMENTS = "(?:H|He|Li|Be|B|C|N|O|F|Na|Mg|Al|Si|P|S|Cl|K|Ca|Ti|Cr|Mn|Fe|Co|Ni|Cu|Zn|Br|Ag|Sn|I|Ba|Pt|Au|Hg|Pb|U)"
 _KINDS = {
     # Prose first, because most of a text is prose: runs of words without any character that a piece could have.
-    "prose": r"(?<!\]\()(?:(?<!\w)[A-Z]?[a-z]++(?![\w.:@/\\(^+\-])|[ ,\r\n]|[^\x00-\x7f<｜])++",
+    "prose": (
+        rf"(?<!\]\()(?:(?<![\w{_LETTERS}])[A-Z]?[a-z]++(?![\w{_LETTERS}.:@/\\(^+\-<])"
+        rf"|[ ,\r\n]|[^\x00-\x7f<｜{_LETTERS}])++"
+    ),
     "target": (
         r"(?<=\]\()(?:<[^<>\n]*+>|[^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+)"
         r"(?:[ \t]++(?:\"[^\"\n]*+\"|'[^'\n]*+'))?+(?=[ \t]*+\))"
     ),
     "code": r"`++",
-    "formula": r"\$\$|\\\(|\\\[|\\begin\{[A-Za-z]+\*?\}",
-    "inline_formula": r"(?<![\w$])\$(?=[^\s$])[^$\n]*+(?<=\S)\$(?!\w)|(?<![\w^])\w++\^(?:\{[^{}\n]*+\}|-?\w++)",
-    "variable": r"\$\{\w++\}|\$[A-Z_][A-Z0-9_]*+(?!\w)",
+    "formula": rf"\$\$|\\\(|\\\[|\\begin\{{{FORMULA_ENVIRONMENTS}\}}",
+    "inline_formula": (
+        r"(?<![\w$])\$(?=[^\s$])[^$\n]*+(?<=\S)\$(?!\w)"
+        r"|(?<![\w^])\w++(?:\^(?:\{[^{}\n]*+\}|-?\w++)|(?<=\w_)\{[^{}\n]*+\})"
+    ),
+    "variable": (
+        r"\$\{[^{}\n]{1,80}+\}|\$[A-Za-z_]\w*+(?:->\w++|\[['\"]\w++['\"]\])++|\$[A-Z_][A-Z0-9_]*+(?!\w)"
+        r"|%[A-Z_][A-Z0-9_()]*+%(?:\\[\w.\-]++)*+"
+    ),
     "template_token": (
         r"<\|[^|<>\s]{1,60}+\|>|<｜[^｜<>\n]{1,60}+｜>|<</?[A-Z]{1,20}+>>"
         r"|\[/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT)\]"
@@ -45,11 +65,15 @@ _KINDS = {
     "comment": r"<!--|<\?",
     "element": rf"<(?P<tag_name>{'|'.join(_CODE_ELEMENTS)})(?=[\s>])[^<>]*+(?<!/)>",
     "tag": (
-        r"<[A-Za-z][\w\-]*+(?:\s++[A-Za-z_:@][\w.:\-]*+(?:\s*+=\s*+(?:[^\s\"'=<>`]++|'[^']*+'|\"[^\"]*+\"))?+)*+\s*+/?+>"
+        r"<[A-Za-z][\w\-]*+(?:\s++(?:[A-Za-z_:@][\w.:\-]*+\s*+=\s*+(?:[^\s\"'=<>`]++|'[^']*+'|\"[^\"]*+\")"
+        rf"|(?:{_BOOLEAN_ATTRIBUTES})(?![\w\-])))*+\s*+/?+>"
         r"|</?[A-Za-z_][\w\-]*+\s*+>|&(?:#\d{1,7}+|#[xX][0-9a-fA-F]{1,6}+|[A-Za-z][A-Za-z0-9]{1,31}+);"
     ),
     "placeholder": (
-        r"\{\{[^{}\n]{1,100}+\}\}|\{(?u:[\w.:!]*+)\}"
+        r"\{\{[^{}\n]{1,100}+\}\}|\{%[^{}\n]{1,200}+\}|\{(?u:[\w.:!]*+)\}"
+        r"|\{\w++, ?(?:plural|select|selectordinal|number|date|time)\b[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}"
+        r"|\{ ?\"[\w\- ]{1,60}+\" ?:(?![^{}\n]*?(?:[a-z]{2,} ){2}[a-z]{2,})[\x20-z|~]*+"
+        r"(?:\{[\x20-z|~]*+\}[\x20-z|~]*+)*+\}"
         r"|(?<![\w%])%(?:\(\w++\)|\d++\$)?+[\-+#0]*+\d*+(?:\.\d++)?+[sdifgxeroucX](?!\w)"
         rf"|\[(?:(?:{_NOUNS})|[A-Z][A-Z0-9]*+(?:[ _\-][A-Z0-9]++)++)\](?![(\[])"
     ),
@@ -62,19 +86,26 @@ _KINDS = {
     "e_mail": r"(?<![\w.+\-])[\w.+\-]++@[A-Za-z0-9\-]++(?:\.[A-Za-z0-9\-]++)++",
     "handle": r"(?<![\w@.])@[A-Za-z_]\w*+(?:[./\-]\w++)*+",
     "path": (
-        r"(?<!\w)[A-Za-z]:\\[^\s\"<>|*?:\x7f-\U0010ffff]++|(?<![\\\w])\\\\[A-Za-z0-9][\w.\-]*+\\[^\s\"<>|*?:]++"
-        r"|(?<![\w./~)>*:\]}])(?:(?:~|\.\.?+)(?:/[\w.@%+\-]++)++/?+"
+        rf"(?<!\w)[A-Za-z]:\\(?:{_FOLDER}++(?: (?:(?=[A-Z(\d]){_FOLDER}++|and))*+\\)*+{_FOLDER}*+"
+        r"|(?<![\\\w])\\\\[A-Za-z0-9][\w.\-]*+\\[^\s\"<>|*?:]++"
+        r"|(?<![\w./~)>*:\]}\-])(?:(?:~|\.\.?+)(?:/[\w.@%+\-]++)++/?+"
         r"|(?<!(?u:\w))/[A-Za-z_.@][\w.@%+\-]*+(?:/[\w.@%+\-]++)*+/?+|(?=/[A-Za-z_.@])(?:/[\w.@%+\-]++){2,}+/?+)"
         rf"|(?<![\w./\-])[\w\-]++(?:\.[\w\-]++)*+(?:/[\w\-]++(?:\.[\w\-]++)*+)++{_NAME_EXTENSION}"
     ),
-    "option": r"(?<![\w\-])--[A-Za-z][\w\-]*+(?:=[^\s,;)\"'`<>]++)?+",
+    "option": r"(?<![\w\-])--[a-z][\w\-]*+(?:=[^\s,;)\"'`<>]++)?+",
     "number": (
-        r"(?<![\w.])(?:0[xX][0-9A-Fa-f]++|v?\d++(?:\.\d++){2,}+|v\d++\.\d++|\d++(?:\.\d++)?+[eE][+\-]?\d++"
-        r"|(?=\d*+[a-f])(?=[a-f]*+\d)[0-9a-f]{12,128}+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})(?!\w)"
+        r"(?<![\w.])(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0[xX][0-9A-Fa-f]++"
+        r"|(?:v?\d++(?:\.\d++){2,}+|v\d++\.\d++)(?:-(?:alpha|beta|rc|dev|pre)[.\-]?\d*+)?+(?:/\d{1,2})?"
+        r"|\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d++)?+)?+(?:Z|[+\-]\d\d:\d\d)?+|(?:[0-9A-Fa-f]{1,4}::?+){3,7}+[0-9A-Fa-f]{1,4}"
+        r"|\d++(?:\.\d++)?+[eE][+\-]?\d++|(?=\d*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,128}+"
+        rf"|(?=[A-Za-z]*+\d)(?:{_ELEMENTS}\d{{0,3}}){{2,12}}+)(?!\w)"
         r"|(?<![\w.])\d++(?:\.\d++)?+(?:px|em|rem|vh|vw|dpi|fps|ms|ns|[kKMGTP]i?[bB]|[kMG]?Hz)(?!\w)"
         r"|(?<![\w&])#(?:[0-9A-Fa-f]{6}|[0-9A-Fa-f]{3})(?!\w)"
     ),
-    "name": r"(?<![\w.])[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
+    "name": (
+        rf"(?<![\w.{_LETTERS}])[A-Za-z_{_LETTERS}][\w{_LETTERS}]*+(?:(?:\.|::)[A-Za-z_]\w*+)*+"
+        rf"(?:(?<=\w\w)<{_TYPES}(?:, ?{_TYPES}|<{_TYPES}>)*+>)?+"
+    ),
     # A line break written as code, ``\nHello``, is not a command of LaTeX; those that begin so are listed.
     "control": (
         r"\\[nrt](?![a-z])|\\(?!nabla|new|neq?\b|neg|not|nu\b|ni\b|nmid|nolimits|nonumber|tan|tau|te[nx]|theta|tfrac|times|to\b|"
@@ -101,6 +132,11 @@ _SPECIAL_METHODS = {
     "getitem", "setitem", "contains", "new", "del", "dict", "class", "doc", "version", "module", "slots", "add", "lt",
 }  # fmt: skip
 """Python's names between two underscores; Markdown takes other words there as bold."""
+_FUNCTIONS = {
+    "abs", "cos", "enumerate", "exp", "gcd", "input", "int", "lcm", "len", "list", "ln", "log", "max", "min", "pow",
+    "print", "range", "round", "set", "sin", "sorted", "sqrt", "str", "sum", "tan", "tuple", "zip",
+}  # fmt: skip
+"""Functions of mathematics and Python that are words by themselves."""
 _CALL = re.compile(r"\((?:\)|(?=[\"'\d\[{\-])[^()\n]{0,200}+\)|[A-Za-z]\w{0,2}+(?:, ?\w{1,3}+)*+\))")
 """Arguments of a call: none, those that begin as values do, or short names. ``item(s)`` is not a call."""
 _ARGUMENTS = re.compile(
@@ -184,7 +220,8 @@ def _end_of_name(match: re.Match[str], limit: int) -> int | None:
     name, end = match[0], match.end()
     inner = name.strip("_")
     call = _CALL.match(match.string, end, limit)
-    is_name = "_" in inner or any(map(_CAMEL.fullmatch, name.split("."))) or _DOTTED.fullmatch(name)
+    is_name = "_" in inner or "::" in name or name[-1] == ">" or _DOTTED.fullmatch(name)
+    is_name = is_name or any(map(_CAMEL.fullmatch, name.split(".")))
     if _DUNDER.fullmatch(name) and inner in _SPECIAL_METHODS:
         is_name = True
     if call and (is_name or "." in name or _is_call(name, call[0])):
@@ -196,6 +233,8 @@ def _is_call(name: str, arguments: str) -> bool:
     """Return whether a single word before parentheses is a function: ``f(x)`` and ``print("a")``, not ``item(s)``."""
     if arguments == "()" or arguments[1] in "\"'[{":
         return True
+    if name in _FUNCTIONS or re.fullmatch(r"\([xyz](?:, ?\w)*\)", arguments):
+        return arguments != "(s)"
     return len(name) == 1 and (name, arguments) != ("a", "(n)") and arguments[1:-1].isalnum()
 
 

@@ -17,6 +17,7 @@ from steelyard.core.scripts import SCRIPTS, script_codes
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, Response
 from steelyard.responses.subject import LETTER_WEIGHTS, Subject
+from steelyard.translation.program_lines import code_lines
 
 Reading = TypeVar("Reading")
 PROMPT = "prompt"
@@ -29,28 +30,7 @@ _UNTRANSLATED = re.compile(
     r"|https?://[^\s<>，。；）】」]+|www\.[^\s<>，。；）】」]+|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}"
     r"|</?[A-Za-z][^<>\n]{0,200}>"
 )
-_KEYWORDS = "(?!(?:in|for|not|and|or|is|if|else|while|return) )"
-_NO_PROSE = rf"(?!.*\b{_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}})"
-_CODE_LINE = re.compile(
-    r"\s*(?:>>>|\.\.\. |(?:async )?def \w+\s*\(|class \w+\s*[(:]|import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import "
-    r"|(?:if|elif|for|while|with|except)\b(?=.*[\[\](){}=<>_]).*:\s*"
-    r"(?:(?:continue|break|pass|return\b.*|[\w.]+ ?[-+*/]?= .*)?|#.*)$|(?:else|try|finally)\s*:\s*(?:#.*)?$"
-    rf"|return(?:\s{_NO_PROSE}(?=.*[\[\](){{}}=+*/%_\d'\"]).*|;|\s*$)|[}})\];,]+\s*$|['\"][^'\"]{{0,80}}['\"]\s*:\s*.*,\s*$"
-    r"|@\w+\s*(?:\(.*)?$|#include|(?:public|private|static|const|let|var|func|fn|function)\s(?=.*[({;=]).*"
-    r"|[\w.]+\(.*\)\s*(?:[;{]?|(?:#|//|[=!<>]=|=>|->|\u279e|=).*)$"
-    rf"|{_NO_PROSE}(?=[\x20-\x7e\t]*$)"
-    r"(?:[\w.\[\]'\"]+(?:, ?[\w.\[\]'\"]+)*\s*[-+*/|&%]?=[^=].*|(?=.*[=(){}\[\]]).*[;{]\s*$))"
-)
-"""A line of a program, where it stands outside a block of code."""
-_INDENTED_CODE_LINE = re.compile(
-    r"(?:\s{4,}|\t\s*)(?:#|//).*$|\s+(?=[\x20-\x7e]*$)(?:for \w+(?:, ?\w+)* in .*:"
-    r"|(?:if|elif|while)(?: [\w.]+){1,7}\s*:|return(?: not)? \w+|with .*:"
-    r"|break|continue|pass|raise .*|yield .*|['\"][^'\"]{0,80}['\"],?)\s*$"
-)
-"""Lines that are those of a program where they are indented: ``for x in y:``, ``return x``."""
-_LONGEST_CODE_LINE = 500
 _LONGEST_EXCERPT = 80
-_STRING_ENDS = ('"""', "'''")
 _SENTENCE_END = re.compile(
     r"(?:(?<![.!?…])[.!?…]++[\"'“”‘’«»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
 )
@@ -114,12 +94,11 @@ class Passage:
         """The lines of prose, those of unfenced programs, and the number of paragraphs of prose."""
         lines: list[str] = []
         code: list[str] = []
-        num_paragraphs, is_inside, is_session = 0, False, False
-        for line in self.outside_blocks.split("\n"):
+        num_paragraphs, is_inside = 0, False
+        every = self.outside_blocks.split("\n")
+        for line, is_code in zip(every, code_lines(every), strict=True):
             body = line.strip()
-            # The lines after a call in a Python session are its result.
-            is_session = body.startswith(">>>") or (is_session and bool(body) and body not in _STRING_ENDS)
-            is_prose = bool(body) and not is_session and not is_code_line(line)
+            is_prose = bool(body) and not is_code
             if is_prose:
                 lines.append(line)
             elif body:
@@ -240,13 +219,6 @@ def source_passages(case: Case) -> tuple[Passage, ...]:
 
 
 _kept_source = lru_cache(_MOST_SOURCES)(Passage)
-
-
-def is_code_line(line: str) -> bool:
-    """Return whether a line is one of a program; longer lines than programs have are not."""
-    if len(line) > _LONGEST_CODE_LINE:
-        return False
-    return _CODE_LINE.match(line) is not None or _INDENTED_CODE_LINE.match(line) is not None
 
 
 def letter_size(text: str) -> float:
