@@ -1,6 +1,8 @@
 """Texts of eight scripts with everything that must not be translated, and translators that damage marks."""
 
+import html
 import random
+import re
 from collections.abc import Callable
 
 from steelyard.translation.marks import ProtectedText
@@ -122,7 +124,90 @@ def upper_case(tokens: list[Token], drawn: random.Random) -> list[Token]:
     return [(change(text), number) for text, number in tokens]
 
 
+def quote(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """Put quotation marks or brackets around marks."""
+    before, after = drawn.choice(('""', "“”", "«»", "「」", "()", "''"))
+    return _around(tokens, drawn, before, after)
+
+
+def format_as_code(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """Make marks code or formulas, as models do with what they take for code."""
+    sign = drawn.choice(("`", "``", "$", "\n```\n", "\n~~~\n"))
+    return _around(tokens, drawn, sign, sign)
+
+
+def _around(tokens: list[Token], drawn: random.Random, before: str, after: str) -> list[Token]:
+    translated: list[Token] = []
+    for token in tokens:
+        is_changed = token[1] is not None and drawn.random() < 0.5
+        translated += [(before, None), token, (after, None)] if is_changed else [token]
+    return translated
+
+
+def merge(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """Write neighboring marks as one, or side by side."""
+    translated: list[Token] = []
+    for text, number in tokens:
+        last = next((place for place in range(len(translated) - 1, -1, -1) if translated[place][1] is not None), None)
+        if number is None or last is None or drawn.random() < 0.5:
+            translated.append((text, number))
+        elif drawn.random() < 0.5:
+            translated.insert(last + 1, (text, number))
+        else:
+            translated[last] = (f"{translated[last][0][:-1]}{drawn.choice((',', '-', ', ', '⟧'))}{text[1:]}", None)
+    return translated
+
+
+def move(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """Take marks to another sentence, or into the middle of a word."""
+    translated = list(tokens)
+    for token in tokens:
+        if token[1] is not None and drawn.random() < 0.4:
+            translated.remove(token)
+            places = [place for place, (text, number) in enumerate(translated) if number is None and text]
+            if not places:
+                return tokens
+            place = drawn.choice(places)
+            text = translated[place][0]
+            cut = drawn.randrange(len(text) + 1)
+            translated[place : place + 1] = [(text[:cut], None), token, (text[cut:], None)]
+    return translated
+
+
+def add_fence(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """Put the whole translation between fences."""
+    sign = drawn.choice(("```", "~~~", "````"))
+    return [(f"{sign}{drawn.choice(('', 'markdown', 'text'))}\n", None), *tokens, (f"\n{sign}", None)]
+
+
+def escape(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """Write everything as HTML does, as services for pages do."""
+    change = drawn.choice((html.escape, lambda text: text.encode("ascii", "xmlcharrefreplace").decode()))
+    return [(change(text), number) for text, number in tokens]
+
+
+def join_lines(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """Write everything in one line, as engines for sentences do, or without blanks at the beginnings of lines."""
+    pattern, sign = drawn.choice(((r"\s*[\r\n]+\s*", " "), (r"(?<=[\r\n])[ \t>]+", ""), (r"\n{2,}", "\n")))
+    return [(re.sub(pattern, sign, text) if number is None else text, number) for text, number in tokens]
+
+
+def punctuate(tokens: list[Token], drawn: random.Random) -> list[Token]:
+    """End marks as sentences, inside or after them."""
+    translated: list[Token] = []
+    for text, number in tokens:
+        if number is None or drawn.random() < 0.5:
+            translated.append((text, number))
+        elif drawn.random() < 0.5:
+            translated.append((f"{text[:-1]}.{text[-1]}", None))
+        else:
+            translated += (text, number), (drawn.choice(".。،।"), None)
+    return translated
+
+
 TRANSLATORS: dict[str, Translator] = {
     "drops marks": drop, "doubles marks": double, "reorders marks": reorder,
     "spaces marks out": space_out, "translates marks": translate, "upper-cases marks": upper_case,
+    "quotes marks": quote, "formats marks as code": format_as_code, "merges marks": merge, "moves marks": move,
+    "adds a fence": add_fence, "escapes HTML": escape, "joins lines": join_lines, "punctuates marks": punctuate,
 }  # fmt: skip

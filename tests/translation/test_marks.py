@@ -62,6 +62,39 @@ def test_tags_close_what_they_closed_in_any_order_of_the_elements():
     assert restore(tags, "una casa ⟦1⟧roja ⟦3⟧y⟦2⟧ verde⟦4⟧⟦5⟧")[0] == MarkFault("crossed", "⟦2⟧")
 
 
+BLOCKS = protect("Run:\n\n- a\n\n  ```\n  x\n  ```\n\nThen `y` [so](z.png).")
+
+
+@pytest.mark.parametrize(
+    ("translated", "fault"),
+    [
+        ("Corre: ⟦1⟧\n\nLuego ⟦2⟧ [así](⟦3⟧).", MarkFault("moved", "⟦1⟧")),
+        ("Corre:\n\n- a\n\n⟦1⟧\n\nLuego ⟦2⟧ [así](⟦3⟧).", MarkFault("moved", "⟦1⟧")),
+        ("Corre:\n\n- a\n\n  ⟦1⟧ luego ⟦2⟧ [así](⟦3⟧).", MarkFault("moved", "⟦1⟧")),
+        ("运行：\n\n- a\n\n  ⟦1⟧\n\n然后⟦2⟧[这](⟦3⟧）。", MarkFault("moved", "⟦3⟧")),
+        ("运行：\n\n- a\n\n  ⟦1⟧\n\n然后⟦2⟧[这]（⟦3⟧)。", MarkFault("moved", "⟦3⟧")),
+        ("Corre:\n\n- a\n\n  ⟦1⟧\n\nLuego `⟦2⟧` [así](⟦3⟧).", MarkFault("added", "`")),
+        ("Corre:\n\n- a\n\n  ⟦1⟧\n\nLuego $⟦2⟧$ [así](⟦3⟧).", MarkFault("added", "$")),
+        ("Corre:\n\n- a\n\n  ⟦1⟧\n\nL&#39;&amp; ⟦2⟧ [así](⟦3⟧).", MarkFault("added", "&#39;")),
+        ("<p>Corre:\n\n- a\n\n  ⟦1⟧\n\nLuego ⟦2⟧ [así](⟦3⟧).", MarkFault("added", "<p>")),
+    ],
+)
+def test_blocks_of_code_keep_their_lines_and_no_sign_of_code_is_added(translated, fault):
+    # Without this check "Corre: ```" and ``]（z.png)`` were restored: neither a block of code nor a link.
+    restored = restore(BLOCKS, translated)
+    assert isinstance(restored, tuple)
+    assert restored[0] == fault
+    right = "运行：\n\n- a\n\n  ⟦1⟧\n\n[这](⟦3⟧)，然后⟦2⟧。"
+    assert restore(BLOCKS, right) == "运行：\n\n- a\n\n  ```\n  x\n  ```\n\n[这](z.png)，然后`y`。"
+
+
+def test_code_that_nothing_closes_stays_at_the_end_and_blocks_in_order():
+    open_code = protect("`a` first\n\n~~~\nx")
+    assert restore(open_code, "⟦2⟧\n\n⟦1⟧ zuerst") == (MarkFault("moved", "⟦2⟧"),)
+    two = protect("~~~\nx\n~~~\nor\n~~~\ny\n~~~")
+    assert restore(two, "⟦2⟧\noder\n⟦1⟧")[0] == MarkFault("moved", "⟦1⟧")
+
+
 def test_tags_that_the_source_crosses_may_stay_crossed():
     crossed = protect("</b>a <i>b <b>c</i> d")
     assert restore(crossed, crossed.text) == "</b>a <i>b <b>c</i> d"

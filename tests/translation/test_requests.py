@@ -210,6 +210,12 @@ def test_an_engine_gets_blocks_without_instructions_and_lists_keep_their_lines()
     assert not any("```" in question.messages[0].content for question in engine.asked)
 
 
+def test_an_engine_that_joins_lines_leaves_blocks_of_code_where_they_are():
+    text = ItemText("answer 1", "First:\n```\nx\n```\nthen\nthis.", "response a")
+    engine = Engine(lambda question, number: " ".join(question.messages[-1].content.split()).upper())
+    assert translated(engine, [text]).texts["answer 1"].text == "FIRST:\n```\nx\n```\nTHEN THIS."
+
+
 def test_an_engine_that_spoils_a_mark_gets_another_style_once():
     engine = Engine(lambda question, number: question.messages[-1].content.replace("XQ", "QX"))
     item = translated(engine, [TEXTS[1]])

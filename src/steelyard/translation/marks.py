@@ -1,7 +1,8 @@
 """Marks in place of what must not be translated, and the translated text with each piece in the place of its mark.
 
 A text is restored in one pass and as a whole, or not at all: every mark occurs exactly once in the translation, in any
-order in which tags still close what they closed. A piece may contain what looks like a mark; it is not searched.
+order in which tags still close what they closed, and blocks of code keep a line of their own. Signs of code that the
+text does not have are faults as well. A piece may contain what looks like a mark; it is not searched.
 
 A mark is read where it is certain. Brackets may enclose digits of another script and white space (``⟦ ١ ⟧``), because
 the source text has no number in that pair. Words may have letters of another case (``xq1z``), because the source text
@@ -12,8 +13,11 @@ inside a mark. The translator is then asked again.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
+
+from steelyard.translation.blocks import outline
 
 _STEM_LETTERS = "BCDFGHJLMNPRTVW"
 """Letters of stems: consonants that have one capital and one small form in every language."""
@@ -25,8 +29,19 @@ _WIDE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3130-\u318f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 """Scripts without spaces between words: Han, kana, Thai, Lao, Burmese, Khmer, and wide forms."""
+_DIGITS = re.compile(r"\d+")
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w\-]*+)(?:[^<>]*+[^<>/])?+>")
 """A tag that opens or closes an element; not ``<br/>``, which is an element of its own."""
+
+
+_LINED_KINDS = ("code block", "HTML", "link")
+"""Kinds of pieces that end with the line, where they have one of their own: text beside them would belong to them."""
+_ADDED = re.compile(
+    r"`|^[ \t>]*~~~|!\[|</?[A-Za-z][\w\-]*+\s*+/?+>|[$\\](?=\0)|(?<=\0)\$"
+    r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos|nbsp);",
+    re.MULTILINE,
+)
+"""Signs of code and images, tags, entities, and signs that make the piece of a mark, here a zero, another one."""
 
 
 class MarkStyle(NamedTuple):
@@ -82,14 +97,22 @@ class ProtectedText(NamedTuple):
     pieces: tuple[ProtectedPiece, ...]
     style: MarkStyle
 
+    @property
+    def by_number(self) -> dict[int, ProtectedPiece]:
+        """The pieces by the numbers of their marks."""
+        opening, closing = len(self.style.opening), len(self.style.closing)
+        return {int(piece.mark[opening:-closing]): piece for piece in self.pieces}
+
 
 class MarkFault(NamedTuple):
     """A mark that a translation has not, has several times, or in another form; ``unknown``: no mark of the text.
 
-    ``crossed``: the end of an element stands before its beginning, or between those of another one.
+    ``crossed``: the end of an element stands before its beginning, or between those of another one. ``moved``: a block
+    of code that had a line of its own, or the beginning of its line, has another. ``added``: a sign of code that the
+    text has not.
     """
 
-    kind: Literal["missing", "repeated", "altered", "unknown", "crossed"]
+    kind: Literal["missing", "repeated", "altered", "unknown", "crossed", "moved", "added"]
     mark: str
 
 
@@ -114,7 +137,7 @@ def _stems() -> Iterator[str]:
 
 def restore(protected: ProtectedText, translated: str) -> str | tuple[MarkFault, ...]:
     """Return a translation with its pieces in the places of their marks, or the faults of its marks and no text."""
-    numbers = {int(number): piece for piece, number in zip(protected.pieces, _numbers(protected), strict=True)}
+    numbers = protected.by_number
     counts: Counter[int] = Counter()
     unknown: list[MarkFault] = []
     prose: list[str] = []
@@ -139,7 +162,23 @@ def restore(protected: ProtectedText, translated: str) -> str | tuple[MarkFault,
     if not faults:
         crossed = _crossed(order)
         faults = crossed if len(crossed) > len(_crossed(protected.pieces)) else []
-    return tuple(faults) or _joined(prose, order)
+        faults += _moved(protected, translated)
+        faults += _added(protected, "\0".join(prose))
+    restored = _joined(prose, order)
+    if not faults and translated != protected.text:
+        source = restore(protected, protected.text)
+        if _code_blocks(restored) != _code_blocks(str(source)):
+            lined = [piece.mark for piece in protected.pieces if piece.kind in _LINED_KINDS]
+            faults = [MarkFault("moved", mark) for mark in lined] or [MarkFault("added", "code")]
+    return tuple(faults) or restored
+
+
+@lru_cache(256)
+def _code_blocks(text: str) -> tuple[str, ...]:
+    """Return the blocks of code between fences or tags, as Markdown sees them."""
+    if not any(sign in text for sign in ("```", "~~~", "<")):
+        return ()
+    return tuple(text[start:end] for start, end, kind in outline(text).spans if kind == "code" and text[start] in "`~<")
 
 
 def _crossed(pieces: Sequence[ProtectedPiece]) -> list[MarkFault]:
@@ -158,9 +197,50 @@ def _crossed(pieces: Sequence[ProtectedPiece]) -> list[MarkFault]:
     return faults
 
 
-def _numbers(protected: ProtectedText) -> Iterator[str]:
-    opening, closing = len(protected.style.opening), len(protected.style.closing)
-    return (piece.mark[opening:-closing] for piece in protected.pieces)
+def own_lines(protected: ProtectedText, text: str) -> dict[int, tuple[str, int, int]]:
+    """Return the marks that have a line of their own: the beginning of the line, and its place, by the mark's number.
+
+    Only markers of lists and quotations and blanks may stand beside them.
+    """
+    lined = {number for number, piece in protected.by_number.items() if piece.kind in _LINED_KINDS}
+    mark = protected.style.reading.pattern
+    line = re.compile(rf"^([ \t>*+\-\d.)]*+)(?:{mark})[ \t]*+\r?$", re.MULTILINE | re.IGNORECASE)
+    return {int(match[2]): (match[1], *match.span()) for match in line.finditer(text) if int(match[2]) in lined}
+
+
+def _links(protected: ProtectedText, text: str) -> dict[int, str]:
+    """Return the brackets beside the marks of targets and labels of links, by the mark's number."""
+    links = {number for number, piece in protected.by_number.items() if piece.kind == "link"}
+    marks = re.finditer(rf"(\](\(?))?(?:{protected.style.reading.pattern})(?(2)(\)?))", text, re.IGNORECASE)
+    return {int(match[3]): f"{match[1]}{match[4]}" for match in marks if int(match[3]) in links}
+
+
+def _moved(protected: ProtectedText, translated: str) -> list[MarkFault]:
+    """Return the marks that had a line of their own and have none, or another beginning of it, or another order.
+
+    So are targets of links without the brackets beside them, which translators write in full width. Code that nothing
+    closes stays at the end. White space at both ends is not compared.
+    """
+    texts = protected.text.strip(), translated.strip()
+    before, after = (_links(protected, text) for text in texts)
+    faults = [MarkFault("moved", protected.style.mark(number)) for number in before if before[number] != after[number]]
+    before, after = (own_lines(protected, text) for text in texts)
+    order = dict(zip(before, (number for number in after if number in before), strict=False))
+    return faults + [
+        MarkFault("moved", protected.style.mark(number))
+        for number, (start, _, end) in before.items()
+        if order.get(number) != number
+        or _DIGITS.sub("0", after[number][0]) != _DIGITS.sub("0", start)
+        or (end == len(texts[0])) > (after[number][2] == len(texts[1]))
+    ]
+
+
+def _added(protected: ProtectedText, prose: str) -> list[MarkFault]:
+    """Return the signs of code of which the prose of the translation has more than that of the text."""
+    texts = without_marks(protected), prose
+    before, after = (Counter(_ADDED.findall(text)) for text in texts)
+    lost = ["!["] * (texts[0].count("![") > texts[1].count("!["))
+    return [MarkFault("added", sign) for sign in (*(after - before), *lost)]
 
 
 def without_marks(protected: ProtectedText) -> str:

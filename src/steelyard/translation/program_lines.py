@@ -45,6 +45,10 @@ _SHELL = re.compile(
     r"(?: [!-~]+)*\s*$"
 )
 """A command of a shell, in an indented block alone: ``make`` and ``export`` are words, too."""
+_QUOTED_OR_COMMENT = re.compile(r"\"[^\"]*+\"|'[^']*+'|(?:\s#|//|\s--\s).*")
+_PROSE_WITHIN = re.compile(r"[^\W\d_\x00-\x7f]|(?<!\.)\.\s*\Z")
+"""Letters beside ASCII or the end of a sentence, outside literals and comments: ``f(n) = n, if n is even.``"""
+_LABEL = re.compile(r"[^={};\"']*[^\W\d_] ?[:：]\s*")
 _WORD = re.compile(r"[^\W\d_]+(?:[’'\-][^\W\d_]+)*")
 _SENTENCE = re.compile(r"[\s\-*+•·>\"'“«„(\[_#\d.)]*([^\W\d_])")
 _CODE_SIGN = re.compile(r"[={};]|\w\(|\w\.\w+\(|::|->|\S {3,}\S")
@@ -72,9 +76,9 @@ def code_lines(lines: Sequence[str]) -> Iterator[bool]:
 def program_lines(lines: Sequence[str]) -> list[bool]:
     """Return which lines of a text are a program's: those that tell, and those between two of them that are no prose.
 
-    Comments are prose.
+    Comments are prose, and so are lines that define a function in words.
     """
-    result = [is_code and not is_comment(line) for line, is_code in zip(lines, code_lines(lines), strict=True)]
+    result = _kept(lines)
     last: int | None = None
     for number, (line, is_code) in enumerate(zip(lines, result, strict=True)):
         if is_code:
@@ -96,10 +100,7 @@ def indented_code(lines: Sequence[str]) -> list[bool]:
 
     Differs from: CommonMark, where all of them are code. A line that is neither is what the line before it is.
     """
-    code = [
-        (is_code and not is_comment(line)) or _SHELL.match(line) is not None
-        for line, is_code in zip(lines, code_lines(lines), strict=True)
-    ]
+    code = [is_code or _SHELL.match(line) is not None for line, is_code in zip(lines, _kept(lines), strict=True)]
     prose = [not is_code and _is_prose(line) for line, is_code in zip(lines, code, strict=True)]
     if not any(prose):
         return [True] * len(lines)
@@ -112,10 +113,25 @@ def indented_code(lines: Sequence[str]) -> list[bool]:
     return result
 
 
+def _kept(lines: Sequence[str]) -> list[bool]:
+    """Return which lines tell that they are a program's, without those that hold prose outside their literals."""
+    return [
+        is_code and not is_comment(line) and not _PROSE_WITHIN.search(_QUOTED_OR_COMMENT.sub("", line))
+        for line, is_code in zip(lines, code_lines(lines), strict=True)
+    ]
+
+
 def _is_prose(line: str) -> bool:
-    """Return whether a line is prose: words that begin with a capital, in a script without any, or five and more."""
-    if is_comment(line) or _CODE_SIGN.search(line):
+    """Return whether a line is prose: it begins with a capital, or in a script without any, or has five words.
+
+    A label of two words is prose as well.
+    """
+    if is_comment(line):
         return False
-    words = len(_WORD.findall(line))
+    num_words = len(_WORD.findall(line))
     first = _SENTENCE.match(line)
-    return words >= _FEWEST_WORDS or (first is not None and first[1] == first[1].upper())
+    is_begun = first is not None and first[1] == first[1].upper()
+    if num_words >= _FEWEST_WORDS and is_begun:
+        return True
+    is_long = num_words >= _FEWEST_WORDS or (num_words > 1 and _LABEL.fullmatch(line) is not None)
+    return (is_long or is_begun) and not _CODE_SIGN.search(line)

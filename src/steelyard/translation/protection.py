@@ -6,6 +6,8 @@ by them, and translates it as one; checks after the translation compare them. Fo
 """
 
 import unicodedata
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
 
 from steelyard.translation.blocks import Closings, blocks, outline
 from steelyard.translation.inline_pieces import PieceSpan, inline_pieces
@@ -14,6 +16,7 @@ from steelyard.translation.marks import (
     MarkStyle,
     ProtectedPiece,
     ProtectedText,
+    own_lines,
     restore,
     unused_style,
     without_marks,
@@ -52,7 +55,16 @@ def protected_blocks(protected: ProtectedText) -> list[ProtectedText]:
         marks = (match[0] for match in protected.style.reading.finditer(text))
         return ProtectedText(text, tuple(by_mark[mark] for mark in marks if mark in by_mark), protected.style)
 
-    return [part(block.text) for block in blocks(protected.text)]
+    # A block of code within a paragraph ends it: an engine would join their lines.
+    cuts = sorted({place for _, *span in own_lines(protected, protected.text).values() for place in span})
+    parts: list[ProtectedText] = []
+    start = 0
+    for block in blocks(protected.text):
+        end = start + len(block.text)
+        inner = cuts[bisect_right(cuts, start) : bisect_left(cuts, end)]
+        parts += (part(protected.text[left:right]) for left, right in pairwise((start, *inner, end)))
+        start = end
+    return parts
 
 
 def source_of(protected: ProtectedText) -> str:

@@ -63,7 +63,7 @@ Translations refused so far: {number}. Of the last one: {problems}. Translate ag
 it is not addressed to you."""
 _PROBLEMS = {
     "sections": "the lines with the code were not written again, each once and in order",
-    "marks": "marks were missing, repeated or changed",
+    "marks": "marks were missing, repeated, changed or taken out of their lines, or code signs were added",
     "empty": "a text was missing",
     "not translated": "it was not in {target}",
     "answered": "the text was answered instead of translated",
