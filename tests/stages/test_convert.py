@@ -107,6 +107,19 @@ def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.jsonl", "out.jsonl", "s.jsonl"]
 
 
+def test_a_conversion_that_was_interrupted_at_its_record_has_one_when_it_is_made_again(tmp_path):
+    source, out = file(tmp_path / "s.jsonl", ROW), tmp_path / "out.jsonl"
+    record = tmp_path / "out.jsonl.run" / "run.json"
+    record.parent.mkdir()
+    (record.parent / ".run.json.x1.part").touch()
+    convert(source, out)
+    assert [path.name for path in record.parent.iterdir()] == ["run.json"]
+    record.unlink()
+    (record.parent / "mine.txt").touch()
+    convert(source, out)
+    assert not record.exists()
+
+
 def test_the_same_conversion_again_changes_nothing_and_says_so(tmp_path, capsys):
     source = file(tmp_path / "s.jsonl", ROW)
     for name in ("out.jsonl", "out.parquet"):

@@ -282,7 +282,9 @@ def rows_of(source: Iterable[object] | TableLike) -> list[JsonObject]:
     for number, row in enumerate(items, 1):
         if not isinstance(row, Mapping):
             allowed = "cases, or rows with named fields"
-            raise RecordError(f"a value of type {type(row).__name__}", where=Place(_NAME, number), allowed=allowed)
+            do = "give each file as a value of its own, not in a list" if isinstance(row, str | PathLike) else None
+            problem = f"a value of type {type(row).__name__}"
+            raise RecordError(problem, where=Place(_NAME, number), allowed=allowed, do=do)
         try:
             rows.append({str(key): _plain(value) for key, value in row.items()})
         except UnicodeEncodeError as error:

@@ -17,7 +17,7 @@ from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Counts, Input, InputFinding, JsonObject, Meta, Record, Run
-from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
+from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove, sweep_parts
 from steelyard.io.hashing import file_hash
 from steelyard.io.lineage import record_folder, source_datasets
 from steelyard.io.progress import log
@@ -384,13 +384,16 @@ def write_file_record(file: Path, run: Run[Any]) -> None:
     An equal record stays as it is. A record that cannot have this place is left out, with a message: the file is whole.
     """
     folder = record_folder(file)
-    if folder.exists() and not (folder / RUN_FILE).is_file():
+    place = folder / RUN_FILE
+    sweep_parts(place)
+    # An interrupted write leaves an empty folder.
+    if not place.is_file() and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()))):
         log(f"{folder} is something else: {file} has no record")
         return
     content = msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n"
-    if folder.exists() and _without_time(content) == _without_time((folder / RUN_FILE).read_bytes()):
+    if place.is_file() and _without_time(content) == _without_time(place.read_bytes()):
         return
-    with atomic_write(folder / RUN_FILE) as stream:
+    with atomic_write(place) as stream:
         stream.write(content)
 
 
