@@ -5,18 +5,16 @@ conversion holds and the user can name instead.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache
-from itertools import chain, product
+from itertools import chain, takewhile
 from typing import Any
 
 from steelyard.core.types import JsonObject
+from steelyard.curation.answer_names import column_word, column_words, ordered_names, pair_names
 from steelyard.curation.nested_columns import has_column
 from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side
-from steelyard.prompts.taxonomy import read_data
 
-_PROMPTS = (
+_PROMPTS = column_words(
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
     "pergunta", "domanda", "вопрос", "سؤال", "प्रश्न", "問題", "質問", "질문", "问题", "提示", "提示词", "指令",
     "题目", "题干", "提问", "السؤال", "user_message", "user_query",
@@ -32,31 +30,33 @@ _OF_ROWS = re.compile(
     r"note\w*|comment\w*|reason\w*|explanation|rationale|licen[cs]e|name|tags?|title|meta\w*|author|domain|topic)$"
 )
 """Names of fields other than prompts."""
-_VOWEL_SIGNS = re.compile("[\u0640\u064b-\u065f\u0670]")
-"""The vowel signs of Arabic and its tatweel, with which a name of a column may be written."""
 _LONG_NAME = 24
 _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "؟", "।")
 _EXTRA = ("instruction", "input")
 """The two columns that are one prompt together, after Alpaca."""
 _HISTORIES = ("history", "chat_history", "previous_turns", "历史", "对话历史")
 _SYSTEMS = ("system", "system_prompt", "system_message")
-_ANSWERS = (
+_ANSWERS = column_words(
     "answer", "response", "output", "completion", "reply", "generation", "text", "candidate", "assistant", "回答",
     "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "الجواب", "الإجابة",
     "उत्तर", "답변", "回复", "رد", "الرد",
 )  # fmt: skip
 LISTS = ("responses", "completions", "outputs", "candidates", "generations", "samples", "replies")
-_LABELS = (
+_LABELS = column_words(
     "winner", "preference", "preferred", "label", "labels", "choice", "verdict", "vote", "better", "comparison",
     "judgment", "judgement", "decision", "selected", "human_preference", "更好", "胜者", "偏好", "标签", "结果",
     "besser", "mejor", "melhor", "meilleur", "migliore", "лучше", "кто лучше", "лучший ответ", "победитель", "الأفضل",
     "gold", "बेहतर", "良い", "勝者", "勝った方",
 )  # fmt: skip
-_SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade", "bewertung", "punkte", "点数", "評点",
-           "得分", "评分", "التقييم", "الدرجة", "점수")  # fmt: skip
-_RANKS = ("rank", "ranks", "ranking", "rankings", "position", "排名", "名次", "排序", "順位", "순위", "الترتيب")
+_SCORES = column_words(
+    "score", "scores", "rating", "ratings", "reward", "rewards", "grade", "bewertung", "punkte", "点数", "評点", "得分",
+    "评分", "التقييم", "الدرجة", "점수",
+)  # fmt: skip
+_RANKS = column_words(
+    "rank", "ranks", "ranking", "rankings", "position", "排名", "名次", "排序", "順位", "순위", "الترتيب"
+)
 _RATINGS = (*_SCORES, *_RANKS)
-ANNOTATORS = (
+ANNOTATORS = column_words(
     "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "rater",
     "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "标注员", "标注人", "标注者", "评审",
     "評価者", "평가자", "المقيم", "anotador", "annotateur", "аннотатор", "разметчик", "эксперт", "prüfer", "bewerter",
@@ -69,11 +69,15 @@ _ASPECTS = re.compile(r"overall|help|harm|safe|accura|correct|fluen|quality|styl
 _TIMES = ("time", "timestamp", "tstamp", "created_at", "submitted_at")
 _BATCHES = ("batch", "batch_id")
 _AUTHORS = ("model", "model_name", "generator", "author", "model_id", "models", "模型", "modell", "modelo", "modèle")
-_LANGUAGES, _CATEGORIES, _IDS = ("language", "lang"), ("category",), ("prompt_id", "id")
-_ENDS = (
+_LANGUAGES, _IDS = ("language", "lang"), ("prompt_id", "id")
+_CATEGORIES = column_words(
+    "category", "类别", "分类", "カテゴリ", "카테고리", "kategorie", "categoría", "categoria", "catégorie", "категория",
+    "الفئة", "التصنيف", "श्रेणी",
+)  # fmt: skip
+_ENDS = tuple(column_words(*ends) for ends in (
     tuple("abcdefgh"), tuple("123456789"), tuple("0123456789"), ("left", "right"), ("first", "second"), ("甲", "乙"),
     tuple("абвг"), tuple("أبج"), ("الأول", "الثاني", "الثالث", "الرابع", "الخامس"), ("左", "右"), tuple("一二三四五"),
-)  # fmt: skip
+))  # fmt: skip
 _KNOWN: tuple[JsonObject, ...] = (
     # compar:IA, after utils/schemas/votes.sql of betagouv/ComparIA: the prompt is inside both conversations.
     {"prompt_column": [], "first_column": "conversation_a", "second_column": "conversation_b",
@@ -115,23 +119,9 @@ _DIGITS = {"0", "1", "2", "3"}
 _SHORT_LABEL, _MOST_LABELS = 24, 6
 
 
-@cache
-def _pair_names() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the names of a better and a worse answer: those of texts, and those that may be of models."""
-    sure: list[tuple[str, str]] = []
-    doubtful: list[tuple[str, str]] = []
-    for words in read_data("column_names.toml").values():
-        sure += map(tuple, words["sides"])
-        doubtful += map(tuple, words["models"])
-        marks = (*words["sides"], *words.get("initials", ()), *words["models"])
-        for noun, join, (better, worse) in product(words["nouns"], words["joins"], marks):
-            sure += (f"{better}{join}{noun}", f"{worse}{join}{noun}"), (f"{noun}{join}{better}", f"{noun}{join}{worse}")
-    return sure, doubtful
-
-
 def prompt_name(row: JsonObject) -> str | None:
     """Return the field that has a name of prompts, and a text or turns; null without one."""
-    words = {name.strip().casefold(): name for name, value in row.items() if _is_answer(value)}
+    words = {column_word(name): name for name, value in row.items() if _is_answer(value)}
     open_words = {word: name for word, name in words.items() if _is_open(row[name])}
     sure = ((word, words) for word in _PROMPTS), ((word, open_words) for word in _CONVERSATIONS)
     doubtful = ((word, words) for word in _DOUBTFUL)
@@ -161,8 +151,7 @@ class ColumnGuess:
     def __init__(self, rows: Sequence[JsonObject], settings: JsonObject) -> None:
         self._rows = rows
         names = list(dict.fromkeys(chain.from_iterable(rows)))
-        words = {name: _VOWEL_SIGNS.sub("", unicodedata.normalize("NFKC", name)) for name in reversed(names)}
-        self._by_word = {word.strip().casefold(): name for name, word in words.items()}
+        self._by_word = {column_word(name): name for name in reversed(names)}
         self.settings: JsonObject = dict(settings)
 
     def complete(self) -> bool:
@@ -210,7 +199,7 @@ class ColumnGuess:
     def _suggest_prompt(self) -> None:
         """Add a column that may be the prompt, unless any of several texts could be an answer."""
         texts = [name for name in self._free(_is_text) if not _OF_ROWS.search(name.casefold())]
-        texts = [name for name in texts if name.casefold() not in (*_JUDGES, *_TIMES, *_LABELS, *_AUTHORS)]
+        texts = [name for name in texts if column_word(name) not in (*_JUDGES, *_TIMES, *_LABELS, *_AUTHORS)]
         if not self._has_answers():
             # Names of models and scores are no prompts.
             texts = [n for n in texts if any(_is_prose(n, r.get(n)) or not str(r.get(n)).isascii() for r in self._rows)]
@@ -219,7 +208,7 @@ class ColumnGuess:
             self.settings["prompt_column"] = turns
         elif "prompt_column" not in self.settings and texts:
             self.settings["prompt_column"] = max(
-                texts, key=lambda name: (any(word in name.casefold() for word in _PROMPTS), self._mean_length(name))
+                texts, key=lambda name: (any(word in column_word(name) for word in _PROMPTS), self._mean_length(name))
             )
         elif self.settings.keys() == {"prompt_column"} and len(texts) > 1:
             # Which of the texts are answers is not known: without them, the table would be prompts alone.
@@ -256,7 +245,7 @@ class ColumnGuess:
         pairs = set(self._free(lambda value: _is_answer(value) or isinstance(value, list)))
         # Beside answers, winner and loser are names of models.
         are_texts = not is_sure and not any(stem in _ANSWERS for stem in self._groups())
-        sure, doubtful = _pair_names()
+        sure, doubtful = pair_names()
         for better, worse in (*sure, *(doubtful if are_texts else ())):
             columns = [self._by_word.get(word) for word in (better, worse)]
             if pairs.issuperset(columns):
@@ -306,7 +295,7 @@ class ColumnGuess:
         names = [name for name in self._by_word if any(word in name for word in (*_LABELS, *_RATINGS, "annotat"))]
         objects = self._free(lambda value: isinstance(value, dict) and not _is_turn(value))
         known = {*_LANGUAGES, *_CATEGORIES, *_IDS, *_OTHERS}
-        labels = [name for name in self._free(_is_label) if name.casefold() not in known]
+        labels = [name for name in self._free(_is_label) if column_word(name) not in known]
         cells = ({str(row.get(name) or "").strip().casefold() for row in self._rows} - {""} for name in labels)
         return bool(names or objects or any(values <= LABELS.keys() | _DIGITS for values in cells))
 
@@ -343,14 +332,14 @@ class ColumnGuess:
             return certain
         known_cells = {name: sum(choice_of(value, pair) is not None for value in cells[name]) for name in cells}
         few = [name for name, values in cells.items() if known_cells[name] or 1 < len(values) <= _MOST_LABELS]
-        candidates = [name for name in reversed(few) if name.casefold() not in _JUDGES]
+        candidates = [name for name in reversed(few) if column_word(name) not in _JUDGES]
         return max(candidates, key=known_cells.__getitem__, default=None)
 
     def _annotators(self, is_evidence: Callable[[str], bool]) -> list[str]:
         """Return the columns of labels or ratings by people; none for one alone, or where one is of an aspect."""
         free = self._free(lambda value: _is_label(value) and is_evidence(str(value).strip()))[::-1]
         names = [name for name in free if not _OF_ROWS.search(name.casefold())]
-        words = {name.strip().casefold() for name in names}
+        words = {column_word(name) for name in names}
         is_other = not words.isdisjoint((*_LABELS, *_RATINGS, *_OTHERS, *_IDS)) or any(map(_ASPECTS.search, words))
         return [] if is_other or len(names) < 2 else names
 
@@ -421,6 +410,10 @@ class ColumnGuess:
                     # Names of nothing but the end are columns of answers where they are two words.
                     if stem != word and number > 1 and (stem or not last.isascii() or len(last) > 1):
                         groups.setdefault(stem.rstrip(" _-"), [name for name in names[:number] if name])
+        for words in ordered_names():
+            ordered = list(takewhile(bool, map(self._by_word.get, words)))
+            if len(ordered) > 1:
+                groups.setdefault(_ANSWERS[0], [name for name in ordered if name])
         return groups
 
     def _add(self, key: str, words: Iterable[str], fits: Callable[[Any], bool]) -> None:

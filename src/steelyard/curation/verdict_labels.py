@@ -1,24 +1,26 @@
 """Labels of verdicts on two answers, in words of many languages, and by the names of the answers."""
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from steelyard.core.types import Verdict
+from steelyard.curation.answer_names import column_word
 
 _WORDS: Mapping[Verdict, str] = {
     "left": (
         "1 a left first model_a model_1 response_a response_1 answer_a answer_1 output_a output_1 assistant_a "
         "assistant_1 option_a option_1 a>b b<a 1>2 2<1 a_is_better left_is_better first_is_better "
         "左 左边更好 左边 左侧 左邊 第一 第一个 前者 前者更好 甲 左がいい 왼쪽 "
-        "izquierda gauche links слева أيسر الأول पहला"
+        "izquierda gauche links слева أيسر الأول الأولى أ पहला प्रथम क א ראשונה הראשונה а 첫_번째 첫번째 一つ目 1つ目 "
+        "primera primero primeira primeiro première premier prima primo erste erster первый"
     ),
     "right": (
         "2 b right second model_b model_2 response_b response_2 answer_b answer_2 output_b output_2 assistant_b "
         "assistant_2 option_b option_2 b>a a<b 2>1 1<2 b_is_better right_is_better second_is_better "
         "右 右边更好 右边 右侧 右邊 第二 第二个 后者 后者更好 乙 右がいい 오른쪽 "
-        "derecha droite rechts справа أيمن الثاني दूसरा"
+        "derecha droite rechts справа أيمن الثاني الثانية ب दूसरा द्वितीय ख ב שנייה שניה השנייה השניה б 두_번째 두번째 "
+        "二つ目 2つ目 segunda segundo deuxième seconde second seconda secondo zweite zweiter второй"
     ),
     "tie": (
         "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
@@ -27,10 +29,13 @@ _WORDS: Mapping[Verdict, str] = {
         "平局 平 平手 打平 持平 相同 相等 一样 一樣 一样好 一样差 差不多 不分上下 难分高下 "
         "都好 都不好 都差 两个都好 两个都不好 两者都好 两者都差 两者相当 "
         "引き分け 同じ 両方良い 両方悪い 무승부 비김 같음 "
-        "empate igual égalité égal unentschieden gleich ничья равны تعادل متساو बराबर"
+        "empate igual iguales égalité égal égales unentschieden gleich gleichwertig gleich_gut parità pari ничья равны "
+        "одинаково تعادل متساو متساوي متساوية متساويان متساويتان बराबर तुल्य תיקו שווה שוות 同点 同等 동점 동등"
     ),
 }
-LABELS: Mapping[str, Verdict] = {word: verdict for verdict, words in _WORDS.items() for word in words.split()}
+LABELS: Mapping[str, Verdict] = {
+    column_word(word): verdict for verdict, words in _WORDS.items() for word in words.split()
+}
 """Labels of verdicts, in lower case with ``_`` for spaces. Zero is none of them: its meaning differs between sets."""
 _PHRASE = re.compile(
     r"(?:the_)?(?:(?:model|response|answer|assistant|option|output|candidate|system|text|reply)[_-]?)?"
@@ -42,15 +47,7 @@ _PHRASE = re.compile(
 
 def label_word(label: str) -> str:
     """Return a label as a word of ``LABELS``: in lower case, without brackets, strength, width and words around it."""
-    word = (
-        unicodedata.normalize("NFKC", label)
-        .strip()
-        .casefold()
-        .removesuffix(".0")
-        .strip("[]")
-        .replace(">>", ">")
-        .replace("<<", "<")
-    )
+    word = column_word(label).removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<")
     phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
     return phrase[1] if phrase else word.replace(" ", "_")
 
