@@ -3,6 +3,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Case, Message, Prompt, Rating, Response
@@ -239,3 +240,40 @@ def test_a_hard_pair_is_one_of_those_that_a_plain_search_finds(values, least, se
         better, worse = own["hard"]
         assert round(means[better] - means[worse], 6) in wanted
         assert not {better, worse} & {best, worst}
+
+
+def with_field(name, value, **fields):
+    one = source(FIVE, name, **fields)
+    return replace(one, prompt=replace(one.prompt, meta={"lp": value, "doc": "it-is"}))
+
+
+def test_two_directions_in_a_file_are_refused_by_the_field_that_names_them():
+    mixed = [with_field("s", "de-en"), with_field("t", "en→de"), with_field("u", "deu_Latn-eng_Latn")]
+    with pytest.raises(EvidenceError, match="1 of 3 sources are of en-de by the field 'lp', not of de-en"):
+        graded_pairs(mixed, "de-en", ALL)
+    # A field with other texts beside it is no field of directions.
+    other = replace(mixed[1], prompt=replace(mixed[1].prompt, meta={"lp": "a note", "doc": "doc 7"}))
+    assert graded_pairs([source(FIVE, "v"), other], "de-en", ALL)[1].num_sources == 2
+
+
+@pytest.mark.parametrize(("direction", "what"), [("en-zh", "translations"), ("zh-en", "sources")])
+def test_texts_in_another_script_than_the_direction_says_are_refused(direction, what):
+    english = "The house near the river is old and has a red roof"
+    texts = {name: f"{english} {name}" for name in FIVE}
+    with pytest.raises(EvidenceError, match=f"1 of 1 {what} are not in the script of their language"):
+        graded_pairs([source(FIVE, text=english, texts=texts)], direction, ALL)
+
+
+def test_ratings_of_another_scale_are_refused_and_a_single_one_is_not():
+    percent = {name: [value * 15 for value in values] for name, values in FIVE.items()}
+    with pytest.raises(EvidenceError, match="are outside their scale"):
+        graded_pairs([source(percent)], "de-en", ALL)
+    sources = [source(FIVE), source({**FIVE, "a": [6, 7]}, "t")]
+    assert graded_pairs(sources, "de-en", ALL)[1].num_sources == 2
+
+
+def test_too_few_pairs_say_why_and_rows_that_are_not_together_what_to_do():
+    lone = [source({"a": [value]}, f"s{value}") for value in (1, 2, 3)]
+    with pytest.raises(EvidenceError, match="easy: fewer than two rated translations 3") as refused:
+        graded_pairs(lone, "de-en", GradingConfig())
+    assert "sort the file by source" in str(refused.value)

@@ -4,6 +4,8 @@ A plug-in is a file with ``Config`` and ``build``; ``build`` returns an object t
 """
 
 import math
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -17,11 +19,24 @@ from steelyard.core.types import Case, JsonObject, Meta, OverLength, Record, Sco
 BatchType = TypeVar("BatchType")
 ResultType = TypeVar("ResultType")
 State = Literal["passed", "failed", "not applicable"]
+_ARABIC_DECIMAL_SIGN = "\u066b"
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:0+,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+)")
+"""Not ``1,234``, which may be a thousand: the comma of other numbers can only be a decimal one."""
 
 
 def is_number(value: Any) -> bool:
     """Return whether a foreign value is a finite number; true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def parse_number(text: str) -> float | None:
+    """Return the finite number that a text states, in the digits and with the decimal sign of any script; else null."""
+    text = unicodedata.normalize("NFKC", text).strip().replace(_ARABIC_DECIMAL_SIGN, ".")
+    try:
+        value = float(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 class Row(NamedTuple):
@@ -47,11 +62,22 @@ class Row(NamedTuple):
         return self._checked(key, list, "a list", default)
 
     def number(self, key: str) -> float | None:
-        """Return the number under the key, or null without one. Raises RecordError for any other value."""
+        """Return the number under the key, also of a text; null for none and for an empty cell.
+
+        A text may have the digits of any script, and a decimal comma where it cannot divide thousands. Raises
+        RecordError for any other value.
+        """
         value = self.value.get(key)
-        if value is not None and not is_number(value):
-            raise RecordError("a value that is not a number", where=self.at(key), allowed="a number, or null")
-        return value
+        if value is None or is_number(value):
+            return value
+        text = value.strip() if isinstance(value, str) else None
+        number = None if text is None else parse_number(text)
+        if number is None and text != "":
+            unsigned = "" if text is None else text.lstrip("+-").replace(",", "")
+            is_either = text is not None and "," in text and unsigned.isdecimal()
+            do = f"write it with a point, or as thousands without a mark: {unsigned}" if is_either else None
+            raise RecordError(f"{value!r} is not a number", where=self.at(key), allowed="a number, or null", do=do)
+        return number
 
     def nulls(self, keys: Iterable[str]) -> list[str]:
         """Return the keys whose value is null, as in the optional columns of tables."""

@@ -15,6 +15,7 @@ pairs; here each source draws one. It has five translations a source; of more, a
 a HARD pair.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,12 +36,18 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import normal_form, response_text
 from steelyard.core.types import Case, Message, Prompt, Record
 from steelyard.prompts.taxonomy import read_data
+from steelyard.translation.passages import Passage, PassagePair
+from steelyard.translation.wording import check_language
 
 LEVELS = ("easy", "hard")
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _NAMES = LANGUAGE_NAMES | {"zh-Hant": "Traditional Chinese"}
 _LOW, _HIGH = 0.05, 0.95
 """The quantiles between which a scale without limits has its width."""
+_TOO_FEW = "fewer than two rated translations"
+_LONGEST_DIRECTION = 30
+_MOST_OUTSIDE = 0.1
+"""The share of ratings outside the scale above which they have another one."""
 _DIGITS = 9
 """Means are compared to this many digits, as sums of tenths are not exact."""
 
@@ -105,6 +112,7 @@ def graded_pairs(cases: Iterable[Case], direction: str, config: GradingConfig) -
         raise ConfigError(problem, where="grading", allowed=f"hard_limit from {config.hard_gap:g} to 1")
     noted = Counter[str]()
     sources, scale = _read_sources(cases, config.seed, noted)
+    _check_direction(sources, languages)
     width = _width(sources, scale)
     dropped = {level: Counter[str]() for level in LEVELS}
     pairs: dict[str, list[tuple[_Source, _GradedPair]]] = {level: [] for level in LEVELS}
@@ -115,7 +123,7 @@ def graded_pairs(cases: Iterable[Case], direction: str, config: GradingConfig) -
             else:
                 pairs[level].append((source, pair))
     available = {level: len(candidates) for level, candidates in pairs.items()}
-    num_pairs = _num_pairs(available, direction, config)
+    num_pairs = _num_pairs(available, dropped, direction, config)
     graded = [
         _pair_case(source, pair, level, languages, config.seed)
         for level, candidates in pairs.items()
@@ -155,6 +163,7 @@ def _read_sources(cases: Iterable[Case], seed: int, noted: Counter[str]) -> tupl
     sources: list[_Source] = []
     scale: RaterScale | None = None
     seen = set[str]()
+    num_outside = num_ratings = 0
     for case in cases:
         if case.prompt.id in seen:
             problem = f"source {case.prompt.id!r} stands twice"
@@ -165,6 +174,8 @@ def _read_sources(cases: Iterable[Case], seed: int, noted: Counter[str]) -> tupl
         for rating in case.ratings:
             of_rating = rating_scale(rating)._replace(rater="")
             scale = scale or of_rating
+            num_ratings += 1
+            num_outside += scale.range is not None and not scale.range[0] <= rating.value <= scale.range[1]
             if of_rating != scale:
                 problem = (
                     f"translations are rated on several scales: {_scale_text(scale)}, and {_scale_text(of_rating)}"
@@ -175,7 +186,48 @@ def _read_sources(cases: Iterable[Case], seed: int, noted: Counter[str]) -> tupl
     if scale is None or scale.better == NEITHER_IS_BETTER["better"]:
         problem = "no translation has a rating" if scale is None else f"{scale.dimension!r} has no better end"
         raise EvidenceError(problem, allowed="cases with several rated translations of one source")
+    if scale.range is not None and num_outside > _MOST_OUTSIDE * num_ratings:
+        problem = f"{num_outside:,} of {num_ratings:,} ratings are outside their scale"
+        raise EvidenceError(problem, allowed=_scale_text(scale), do="give the ratings on this scale")
     return sources, scale
+
+
+def _check_direction(sources: Sequence[_Source], languages: tuple[str, str]) -> None:
+    """Raise EvidenceError where a field names another direction, or most texts are not in the script of theirs."""
+    expected = "-".join(languages)
+    fields: dict[str, Counter[str | None]] = {}
+    for source in sources:
+        for name, value in (source.case.prompt.meta or {}).items():
+            fields.setdefault(name, Counter())[_direction_in(value)] += 1
+    for name, directions in fields.items():
+        others = directions.total() - directions[expected]
+        # A field of directions has nothing else.
+        if others and not directions[None]:
+            other = next(each for each in directions if each != expected)
+            problem = f"{others:,} of {len(sources):,} sources are of {other} by the field {name!r}, not of {expected}"
+            raise EvidenceError(problem, do="convert one direction at a time, from a file with its rows alone")
+    pairs = [
+        PassagePair(
+            Passage("source", source.case.prompt.messages[-1].content, languages[0]),
+            Passage("translation", response_text(source.case.responses[0]), languages[1]),
+        )
+        for source in sources
+        if source.case.responses
+    ]
+    for place, of_place in (("translations", pairs), ("sources", [PassagePair(*reversed(pair)) for pair in pairs])):
+        num_wrong = sum(any(each.kind == "wrong_language" for each in check_language(pair, None)) for pair in of_place)
+        if num_wrong > len(of_place) / 2:
+            problem = f"{num_wrong:,} of {len(of_place):,} {place} are not in the script of their language"
+            raise EvidenceError(problem, where=expected, do="name the direction of the file: SOURCE-TARGET")
+
+
+def _direction_in(value: object) -> str | None:
+    """Return the direction that a text names, as ``de-en`` or ``de→en``; null for any other value."""
+    parts = (
+        re.split(r"\s*(?:->|[-–→>])\s*", value) if isinstance(value, str) and len(value) < _LONGEST_DIRECTION else []
+    )
+    codes = [language_key(part) for part in parts]
+    return "-".join(codes) if len(codes) == 2 and all(code in _NAMES for code in codes) else None
 
 
 def _scale_text(scale: RaterScale) -> str:
@@ -222,7 +274,7 @@ def _width(sources: Sequence[_Source], scale: RaterScale) -> float:
 def _easy(source: _Source, config: GradingConfig, width: float) -> _GradedPair | str:
     """Return the best and the worst translation, or why they are not a pair."""
     if len(source.names) < 2:
-        return "fewer than two rated translations"
+        return _TOO_FEW
     gap = round(source.means[0] - source.means[-1], _DIGITS)
     if gap <= 0:
         return "equal mean ratings"
@@ -256,7 +308,9 @@ def _hard(source: _Source, config: GradingConfig, width: float) -> _GradedPair |
     return _GradedPair(names[first], names[second], round(means[first] - means[second], _DIGITS))
 
 
-def _num_pairs(available: Mapping[str, int], direction: str, config: GradingConfig) -> dict[str, int]:
+def _num_pairs(
+    available: Mapping[str, int], dropped: Mapping[str, Counter[str]], direction: str, config: GradingConfig
+) -> dict[str, int]:
     """Return how many pairs of each level are taken. Raises EvidenceError where there are too few."""
     numbers = " and ".join(f"{number:,} {level}" for level, number in available.items())
     fewest = min(available.values())
@@ -267,7 +321,14 @@ def _num_pairs(available: Mapping[str, int], direction: str, config: GradingConf
     if fewest < config.num_pairs:
         do = Advice("take ", Remedy("grading.num_pairs", fewest or "all"), ", or choose other gaps")
         problem = f"{direction} has {numbers} pairs, fewer than {config.num_pairs} of each"
-        raise EvidenceError(problem, do=do)
+        reasons = [
+            f"{level}: {', '.join(f'{why} {number:,}' for why, number in counts.most_common())}"
+            for level, counts in dropped.items()
+            if counts
+        ]
+        if dropped["easy"][_TOO_FEW] > available["easy"]:
+            do = "rows of one source have to follow each other: sort the file by source"
+        raise EvidenceError("; ".join((problem, *reasons)), do=do)
     return dict.fromkeys(available, config.num_pairs)
 
 

@@ -131,9 +131,9 @@ _FEWEST_OPTIONS = 2
 def check_options(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find letters of options and verdicts that the translation changed: ``A)``, ``[[B]]``, ``Answer: C``."""
     source, target = pair.source.prose, pair.target.prose
-    options, kept = (_OPTION.findall(text) for text in (source, _plain(target)))
+    options, translated = (_OPTION.findall(text) for text in (source, _plain(target)))
     # A single letter may be an initial or be written as a word; another letter in its place is a changed choice.
-    if options != kept and (len(options) >= _FEWEST_OPTIONS or len(options) == len(kept)):
+    if options != translated and (len(options) >= _FEWEST_OPTIONS or len(options) == len(translated)):
         yield finding("option_letter", pair, " ".join(options), " ".join(_ANY_OPTION.findall(target)))
         return
     verdicts = Counter(_VERDICT.findall(source)), Counter(_VERDICT.findall(target))

@@ -29,7 +29,7 @@ def test_scores_outside_the_scale_are_counted():
     assert warnings == {"ratings outside their scale (score)": 2}
 
 
-@pytest.mark.parametrize("change", [{"score_annotator_b": "5"}, {"translation": None}, {"source": 3}])
+@pytest.mark.parametrize("change", [{"score_annotator_b": "good"}, {"translation": None}, {"source": 3}])
 def test_a_broken_row_is_named(change):
     (key,) = change
     with pytest.raises(RecordError, match=rf"^f\.jsonl:2.*({key}|no number)"):

@@ -94,7 +94,7 @@ def test_rows_without_the_id_of_their_tree_begin_a_tree_where_they_have_no_paren
         ([message("a"), message("b", "a")], r"^f.jsonl:2 at role: a message of the prompter where one of the other"),
         ([message("a") | {"role": "assistant"}], r"^f.jsonl:1 at role: a message of the assistant where"),
         ([message("a") | {"role": "system"}], r"^f.jsonl:1 at role: unknown role 'system'\n.*prompter, assistant"),
-        ([message("a") | {"rank": "0"}], r"^f.jsonl:1 at rank: a value that is not a number"),
+        ([message("a") | {"rank": "first"}], r"^f.jsonl:1 at rank: 'first' is not a number"),
         ([message("a") | {"deleted": "no"}], r"^f.jsonl:1 at deleted: a value that is not true or false"),
         ([message("a") | {"text": None}], r"^f.jsonl:1: the row lacks 'text'"),
         ([*in_tree("a", "c"), message("ab", "a")], r"^f.jsonl:3: tree 'a' goes on after another (?s:.*) sort the rows"),

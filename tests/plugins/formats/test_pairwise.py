@@ -90,8 +90,8 @@ def test_a_margin_is_a_listed_pair_both_ways():
     (one,), _ = read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2})
     assert one.pairs == (Pair(better=one.responses[0].id, worse=one.responses[1].id, margin=2.0),)
     assert write_texts("trl", one) == [{"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2.0}]
-    with pytest.raises(RecordError, match="a value that is not a number"):
-        read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": "2"})
+    with pytest.raises(RecordError, match="'two' is not a number"):
+        read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": "two"})
 
 
 def write_texts(kind, *cases, **settings):
@@ -171,9 +171,9 @@ def test_an_answer_that_begins_the_other_is_not_taken_for_the_prompt():
     assert parts({"chosen": "P\nA\n", "rejected": "P\nA\nB"}) == (["P\n"], ["A\n", "A\nB"])
 
 
-@pytest.mark.parametrize("margin", [True, float("nan"), "2"])
+@pytest.mark.parametrize("margin", [True, float("nan"), "two"])
 def test_a_margin_that_is_no_number_is_refused(margin):
-    with pytest.raises(RecordError, match=r"f\.jsonl:1 at margin: a value that is not a number"):
+    with pytest.raises(RecordError, match=r"f\.jsonl:1 at margin: .* is not a number"):
         read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": margin})
 
 
@@ -275,8 +275,8 @@ def test_texts_and_turns_are_not_mixed():
 def test_answers_that_share_nothing_send_to_the_setting():
     with pytest.raises(RecordError, match=r"(?s)^f\.jsonl:1: chosen and rejected share no prompt.*prompt_key"):
         read("openrlhf", {"chosen": "yes", "rejected": "yet"})
-    with pytest.raises(RecordError, match=r"^f\.jsonl:1 at margin: a value that is not a number"):
-        read("openrlhf", {"chosen": "q\na", "rejected": "q\nb", "margin": "1"})
+    with pytest.raises(RecordError, match=r"^f\.jsonl:1 at margin: .* is not a number"):
+        read("openrlhf", {"chosen": "q\na", "rejected": "q\nb", "margin": "one"})
 
 
 def test_two_keys_cannot_have_one_name():

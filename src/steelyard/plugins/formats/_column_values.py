@@ -1,18 +1,15 @@
 """The columns of a user's table: which are named together, and cells as ids, languages, labels and ratings."""
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row, is_number
+from steelyard.core.protocols import Row, parse_number
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Prompt, Verdict
 from steelyard.curation.verdict_labels import LABELS, label_word, named_side
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
-from steelyard.plugins.formats._pairs import parse_number
 
 _SHORT: Mapping[Verdict, tuple[str, ...]] = {
     "left": ("1", "a", "left", "first"),
@@ -20,9 +17,6 @@ _SHORT: Mapping[Verdict, tuple[str, ...]] = {
     "tie": ("tie", "equal", "same"),
 }
 _EMPTY = (None, "")
-_ARABIC_DECIMAL_SIGN = "\u066b"
-_DECIMAL_COMMA = re.compile(r"[-+]?(?:0+,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+)")
-"""Not ``1,234``, which may be a thousand: the comma of other numbers can only be a decimal one."""
 _MOST_STEPS = 10
 """The largest number of a scale whose meanings an error proposes."""
 
@@ -207,23 +201,3 @@ def is_true(row: Row, column: str) -> bool:
             f"{value!r} is neither true nor false", where=row.at(column), allowed="1, 0, true, false, or empty"
         )
     return word in ("true", "1", "yes")
-
-
-def rating_in(row: Row, column: str) -> float | None:
-    """Return the number under the column, also of a text; null for an empty cell.
-
-    A text may have the digits of any script, and a decimal comma where it cannot divide thousands.
-    """
-    value = row.value.get(column)
-    if isinstance(value, str):
-        text = unicodedata.normalize("NFKC", value).strip().replace(_ARABIC_DECIMAL_SIGN, ".")
-        number = parse_number(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
-        if number is None and text:
-            unsigned = text.lstrip("+-").replace(",", "")
-            is_either = "," in text and unsigned.isdecimal()
-            do = f"write it with a point, or as thousands without a mark: {unsigned}" if is_either else None
-            raise RecordError(f"{value!r} is not a number", where=row.at(column), allowed="a number", do=do)
-        return number
-    if value is not None and not is_number(value):
-        raise RecordError(f"{value!r} is not a number", where=row.at(column), allowed="a number, or null")
-    return None if value is None else float(value)

@@ -4,7 +4,6 @@ First the turns of a row and the rows of a case, with a prompt under its own key
 tiers and the two sides of a ranking; last the formats.
 """
 
-import math
 import os.path
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -302,12 +301,3 @@ class PairFormat(NamedTuple):
                 return []
             rows.append(row | labels | ({MARGIN: pair.pair.margin} if has_margins else {}))
         return rows
-
-
-def parse_number(text: str) -> float | None:
-    """Return the finite number that a text states, null for any other text."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row, is_number
+from steelyard.core.protocols import Row, is_number, parse_number
 from steelyard.core.types import JsonObject, Kind, Message, Meta, Verdict
 from steelyard.curation.column_names import LISTS
 from steelyard.curation.nested_columns import is_nested
 from steelyard.io.json_text import decode_list
-from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
-from steelyard.plugins.formats._pairs import cut_turns, parse_number
+from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns
+from steelyard.plugins.formats._pairs import cut_turns
 from steelyard.plugins.formats._turns import are_conversations, decoded_turns, earlier_turns, turns_of
 
 Shape = Literal["pairs", "labelled pairs", "answers"]
@@ -172,7 +172,7 @@ class TableColumns(NamedTuple):
         if len(self.answers) > 1:
             authors = [self._name(row, key) for key in self.authors] or self.answers
             if len(self.ratings) > 1:
-                numbers = [rating_in(row, key) for key in self.ratings]
+                numbers = [row.number(key) for key in self.ratings]
             else:
                 numbers = [self._number(row, number) for number in self._listed(row, self.ratings, len(self.answers))]
             cells = zip(self.answers, authors, numbers, strict=True)
@@ -186,7 +186,7 @@ class TableColumns(NamedTuple):
         if not isinstance(value, list) or not holds_list(value):
             (turns,) = decoded_turns([value])
             author = self._name(row, self.authors[0]) if self.authors else None
-            rating = rating_in(row, self.ratings[0]) if self.ratings else None
+            rating = row.number(self.ratings[0]) if self.ratings else None
             return (AnswerCell(turns_of(turns, row.place, key, role="assistant"), author, rating),)
         authors = self._listed(row, self.authors, len(value))
         numbers = self._listed(row, self.ratings, len(value))
@@ -218,7 +218,7 @@ class TableColumns(NamedTuple):
     def _number(self, row: Row, value: Any) -> float | None:
         """Return a number of a list; true and false are 1 and 0 there."""
         number = int(value) if isinstance(value, bool) else value
-        return rating_in(Row(row.place, {self.ratings[0]: number}), self.ratings[0]) if self.ratings else None
+        return Row(row.place, {self.ratings[0]: number}).number(self.ratings[0]) if self.ratings else None
 
     def _listed(self, row: Row, columns: Sequence[str], number: int) -> Sequence[Any]:
         """Return the cell of a column beside a list of answers: as many values, or one for all."""

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
-from steelyard.core.protocols import Row
+from steelyard.core.protocols import Row, parse_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.curation.verdict_labels import choice_of
@@ -42,7 +42,6 @@ from steelyard.plugins.formats._annotation_tools import (
     without_people,
     without_tasks,
 )
-from steelyard.plugins.formats._pairs import parse_number
 from steelyard.plugins.formats._row_format import (
     CaseReader,
     RowFormat,

@@ -252,7 +252,7 @@ def _case(tree: _Tree, path: Sequence[_Node], answers: Sequence[_Node], ids: Pro
     row = path[-1].row
     language = row.optional_text("lang") or None
     tree_fields = {"tree": tree.fields} if tree.fields and len(path) == 1 else {}
-    ranks = {answer.name: answer.row.value["rank"] for answer in answers if answer.row.value.get("rank") is not None}
+    ranks = {answer.name: rank for answer in answers if (rank := answer.row.number("rank")) is not None}
     prompt = Prompt(
         id=ids.take(row, path[-1].name, language=language),
         messages=tuple(Message(role=_ROLES[node.row.value["role"]], content=node.row.value["text"]) for node in path),

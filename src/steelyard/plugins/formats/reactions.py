@@ -12,11 +12,11 @@ the row, as do the two conversations.
 
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import parse_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, Message
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._column_values import is_true
-from steelyard.plugins.formats._pairs import parse_number
 from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
 from steelyard.plugins.formats._row_format import (
     CaseReader,
