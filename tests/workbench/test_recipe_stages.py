@@ -14,6 +14,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputE
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.kept import read_kept, write_kept
+from steelyard.io.progress import worded_by
 from steelyard.io.run_state import read_state
 from steelyard.recipes.recipe import build_recipe
 from steelyard.recipes.run import plan, run
@@ -183,6 +184,20 @@ def test_stages_that_need_no_people_go_on_while_others_wait(place):
 
 
 @pytest.mark.slow
+def test_each_of_two_waits_is_worded_as_the_interface_words_remedies(place, capsys):
+    folder, _ = place
+    stages = {
+        name: {"verb": "annotate", "cases": "cases.jsonl", "config": {**CONFIG, "project": name}}
+        for name in ("one", "two")
+    }
+    recipe = build_recipe({"stages": stages}, folder / "recipe.toml")
+    with worded_by(lambda remedy: f"<{type(remedy).__name__}>"):
+        wait(recipe, folder / "out")
+    (first,) = (line for line in capsys.readouterr().err.split("waiting: ")[1:])
+    assert "'one' wait for people" in first
+    assert "serve it: <Command>" in first
+
+
 def test_simulated_people_that_are_killed_begin_anew(tmp_path):
     write_cases(tmp_path / "cases.jsonl", cases(1))
     config = {"project": "bench", "people": "simulated", "rules": RULES}

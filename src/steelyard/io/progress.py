@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
+from steelyard.core.errors import UserError
 from steelyard.core.remedies import Wording, worded
 from steelyard.io.terminal_text import visible, visible_line
 
@@ -109,6 +110,11 @@ def log(text: str) -> None:
     console = _live[-1] if _live else Console(stderr=True, highlight=False)
     text = in_words(text)
     console.print(visible(text), markup=False, soft_wrap=True)
+
+
+def log_error(word: str, error: UserError) -> None:
+    """Write an error that does not end the run, after a word for it, with its remedies as the interface words them."""
+    log(f"{word}: {error.worded(_wordings[-1]) if _wordings else error}")
 
 
 _shows_details: ContextVar[bool] = ContextVar("_shows_details", default=False)

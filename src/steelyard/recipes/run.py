@@ -13,7 +13,7 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.atomic import atomic_write, only_writer
 from steelyard.io.hashing import file_hash
-from steelyard.io.progress import log
+from steelyard.io.progress import log, log_error
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, RunRequest, has_replies, path_inside, read_run, read_started
 from steelyard.io.run_state import read_state
 from steelyard.judging.panel import asked_settings
@@ -226,7 +226,7 @@ def _run_steps(recipe: Recipe, out: Path, redone: Sequence[str]) -> list[Complet
         with atomic_write(out / OVERVIEW_FILE) as file:
             file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, completed)), indent=2) + b"\n")
     for error in waiting[:-1]:
-        log(f"waiting: {error}")
+        log_error("waiting", error)
     if waiting:
         raise waiting[-1]
     return completed

@@ -25,7 +25,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from steelyard.core.errors import UserError
-from steelyard.io.progress import log
+from steelyard.io.progress import log_error
 from steelyard.io.run_folder import Result, RunRequest, result_folder
 from steelyard.networks.devices import LOCAL, World, best_device
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
@@ -100,7 +100,7 @@ def _leave_group() -> None:
 def _log_once(error: UserError, store: Any, rank: int) -> None:
     """Log an error once, in the first process if it has one: the launcher ends all when any of them ends."""
     if _is_reporter(store) if rank else not store.check(["is reported"]):
-        log(f"error: {error}" if rank == 0 else f"error (process {rank}): {error}")
+        log_error("error" if rank == 0 else f"error (process {rank})", error)
         store.set("is reported", "yes")
 
 

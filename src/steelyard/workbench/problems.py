@@ -17,7 +17,7 @@ from starlette.routing import Match, Mount
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
 from steelyard.core.remedies import Remedy
-from steelyard.io.progress import log
+from steelyard.io.progress import log_error
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LoginNeeded, visitor_of
 from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
@@ -97,13 +97,13 @@ def _on_user_error(request: Request, error: UserError) -> Response:
 def _on_no_room(request: Request, error: NoRoomError) -> Response:
     # 507 says that the same request may succeed later: the annotators' page keeps the answer and sends it again.
     # Only the people who run the server learn where the database is.
-    log(f"error: {error}")
+    log_error("error", error)
     return _problem(request, 507, f"nothing was stored: {_NO_ROOM}")
 
 
 def _on_unavailable(request: Request, error: UnavailableError) -> Response:
     # 503 says the same as 507: what the annotators' page holds is sent again.
-    log(f"error: {error}")
+    log_error("error", error)
     # Who is logged in stands in the database, too.
     return _answer(request, None, 503, f"nothing was stored: {_UNAVAILABLE}", _RETRY)
 
@@ -146,7 +146,7 @@ def _problem(
             visitor = visitor_of(request)
         except (NoRoomError, UnavailableError) as error:
             # The page says what it is about to every reader.
-            log(f"error: {error}")
+            log_error("error", error)
     return _answer(request, visitor, status, reason, headers, sentence=sentence)
 
 
