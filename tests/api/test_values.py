@@ -2,15 +2,18 @@
 
 import enum
 import json
+import re
 
 import numpy as np
 import pyarrow
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 import steelyard as sy
 from parallel_cases import parallel_cases
 from steelyard.core.errors import RecordError
+from steelyard.core.types import Response
 from steelyard.io.cases import write_cases
 from strategies import case, cases, judgment
 
@@ -266,3 +269,17 @@ def test_cases_in_the_place_of_the_model_are_told_apart(function):
     ) as caught:
         function([case()], model="longer")
     assert f"give keywords for both: {function.__name__}(model=..., " in str(caught.value)
+
+
+def test_tables_of_two_results_have_labels_of_their_own():
+    made = [
+        replace(
+            case(f"p{number}", "ab", ranking=(("a",), ("b",))),
+            responses=(Response(id="a", text="long " * (number + 1)), Response(id="b", text="x")),
+        )
+        for number in range(6)
+    ]
+    texts = [sy.evaluate(model, made, num_resamples=20).to_latex() for model in ("longer", "shorter", "longer")]
+    first, other, again = (re.findall(r"\\label\{(.*?)\}", text) for text in texts)
+    assert len({*first, *other}) == len(first) + len(other)
+    assert first == again, "a result that is computed again keeps its labels"

@@ -80,3 +80,11 @@ def test_a_bench_of_case_files_has_their_names():
     assert bench_name("cases", [one, Path("/x/v1.2.parquet")]) == "test, v1.2"
     assert bench_name("cases", [one, other]) == "x/test, y/test"
     assert bench_name("rewardbench", [one]) == "rewardbench"
+
+
+def test_the_cases_of_a_run_are_named_by_its_folder(tmp_path):
+    folder = tmp_path / "resolved"
+    folder.mkdir()
+    (folder / "run.json").touch()
+    assert bench_name("cases", [folder / "cases.jsonl"]) == "resolved"
+    assert bench_name("cases", [tmp_path / "cases.jsonl"]) == "cases"

@@ -236,6 +236,7 @@ def test_benches_in_files_of_stages_have_the_names_of_their_folders(tmp_path, ma
     config = EvaluateConfig(num_resamples=10, baselines=())
     for labels in ("people", "判官"):
         (tmp_path / labels).mkdir()
+        (tmp_path / labels / "run.json").touch()
         write_cases(tmp_path / labels / "cases.jsonl", [rated_case(f"p{index}", rng) for index in range(9)])
         for model in MODELS:
             evaluate([tmp_path / labels / "cases.jsonl"], tmp_path / "on" / labels / model, config, model=model)

@@ -118,7 +118,7 @@ def test_languages_state_the_mean_without_the_baseline_and_the_drop_from_it():
     interval = f"{word('interval_95')} 65.0–75.7%"
     assert shown.value == "70.7%"
     drop = f"{word('view_drop')}{COLON}+6.2"
-    assert shown.about == f"{word('view_mean_without')}zh{COMMA}{interval}{COMMA}{drop}"
+    assert shown.about == f"{word('view_mean_without')}{word('name_of_zh', 'Chinese')}{COMMA}{interval}{COMMA}{drop}"
 
 
 @pytest.mark.parametrize("stage", ["merge", "resolve", "something.else"])

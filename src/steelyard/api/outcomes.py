@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from steelyard.api.calls import Call
 from steelyard.api.cases import Cases
 from steelyard.api.rows import Rows, summary_rows
+from steelyard.core.checks import content_id
 from steelyard.core.errors import EvidenceError, MissingPartError, choices
 from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.progress import log
@@ -136,8 +137,14 @@ class Outcome(Generic[SummaryT]):
         return "\n".join(map(markdown_table, result_tables(self._run, self._folder, language)))
 
     def to_latex(self, *, language: str = "en") -> str:
-        """Return the tables of the report as LaTeX, for the packages booktabs and graphicx."""
-        return "\n".join(map(latex_table, result_tables(self._run, self._folder, language)))
+        """Return the tables of the report as LaTeX, for the packages booktabs and graphicx.
+
+        Labels have the stage and a hash of settings, inputs and outputs: tables of two results fit in one document.
+        """
+        run = self._run
+        files = {role: file.sha256 for role, file in run.inputs.items()}
+        label = f"{run.stage}-{content_id({'config': run.config, 'inputs': files, 'outputs': run.outputs})[:8]}"
+        return "\n".join(map(latex_table, result_tables(run, self._folder, language, label=label)))
 
     def __str__(self) -> str:
         return "\n".join(result_sentences(self._run, self._folder)) or repr(self)

@@ -23,6 +23,7 @@ from steelyard.io.hashing import file_hash
 from steelyard.io.kept import read_kept
 from steelyard.io.lines import read_toml, toml_places
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows
+from steelyard.io.run_folder import RUN_FILE
 from steelyard.io.tables import is_parquet
 from steelyard.statistics.stated_label_error import StatedLabelError
 
@@ -237,13 +238,18 @@ class BenchCases:
 def bench_name(kind: str, files: Sequence[Path], settings: JsonObject | None = None) -> str:
     """Return the name of a bench in results: its kind, the name and version of its settings, or those of case files.
 
-    Names of case files have their folders if they repeat.
+    Names of case files have their folders if they repeat; ``cases.jsonl`` of a run has the name of the run's folder.
     """
     if kind not in CASE_KINDS:
         return kind
     if settings and settings.get("name"):
         return " ".join(filter(None, (settings["name"], settings.get("version"))))
-    stems = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in files]
+    stems = [
+        path.resolve().parent.name
+        if path.name == "cases.jsonl" and (path.parent / RUN_FILE).is_file()
+        else path.name.removesuffix(".gz").rsplit(".", 1)[0]
+        for path in files
+    ]
     names = [
         f"{path.parent.name}/{stem}" if stems.count(stem) > 1 else stem for path, stem in zip(files, stems, strict=True)
     ]

@@ -223,7 +223,7 @@ def _titles(runs: Sequence[tuple[Path, Run[Meta]]], n: int | None) -> list[str]:
     for folder, run in runs:
         if run.stage == "evaluate":
             identity = [run.stage, bench_hashes(run), bench_settings(run)]
-            identities.append((_bench_name(run), msgspec.json.encode(identity).decode()))
+            identities.append((str(run.summary.get("bench") or run.stage), msgspec.json.encode(identity).decode()))
             continue
         selection = read_run(folder, Run[BestOfNSummary]).summary
         files = [run.inputs[role].sha256 for role in ("cases", "gold_scores") if role in run.inputs]
@@ -253,14 +253,6 @@ def _titles(runs: Sequence[tuple[Path, Run[Meta]]], n: int | None) -> list[str]:
         number = sum(other.split(" #")[0] == title for other in titles.values())
         titles[key] = title if not number else f"{title} #{number + 1}"
     return [titles[key] for key in identities]
-
-
-def _bench_name(run: Run[Meta]) -> str:
-    """Return the bench of an evaluation; the ``cases.jsonl`` of a stage has the name of its folder."""
-    files = _bench_files(run)
-    if len(files) == 1 and files[0].name == "cases.jsonl" and files[0].parent.name:
-        return files[0].parent.name
-    return str(run.summary.get("bench") or run.stage)
 
 
 def _bench_files(run: Run[Meta]) -> list[Path]:

@@ -35,16 +35,16 @@ def result_sentences(run: Run[Any], folder: Path, language: str = "en") -> Itera
 
 
 def result_tables(
-    run: Run[Any], folder: Path, language: str = "en", *, name: str = "", has_counts: bool = True
+    run: Run[Any], folder: Path, language: str = "en", *, name: str = "", label: str = "", has_counts: bool = True
 ) -> Iterator[TextTable]:
     """Yield the tables that the report shows of a finished run, with an interval in the cell of its value.
 
     The last table of a panel has its note; that of a figure describes the figure. A run without a table in its view,
     or without a view, has one of its counts where ``has_counts``.
 
-    ``name`` tells the labels of several runs apart; by default it is that of the folder.
+    ``name`` is shown for the run, and ``label`` begins the labels of its tables; by default both are the folder's name.
     """
-    strings, label = page_strings(), text_key(name or folder.name) or run.stage
+    strings, label = page_strings(), label or text_key(name or folder.name) or run.stage
     view = view_of(run.stage)
     panels = () if view is None else tuple(view.panels(_stage_run(view, run, folder), NO_SOURCES))
     if not any(panel.tables for panel in panels):
