@@ -3,9 +3,12 @@
 import shutil
 
 import pytest
+from msgspec.structs import replace
 
 from evaluated_languages import evaluated_languages
 from steelyard.core.errors import ConfigError, EvidenceError, FileError
+from steelyard.evaluation.evaluations import read_evaluation
+from steelyard.evaluation.parallel_runs import kind_of_model
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.languages import Config, languages
@@ -248,6 +251,8 @@ def test_kinds_of_models_are_those_of_the_papers_or_what_the_run_says(tmp_path):
         "longer": "baseline",
         "first": "baseline",
     }
+    fitted = read_evaluation(runs[-1])
+    assert kind_of_model(replace(fitted, config=fitted.config | {"model_kind": "ngram"})) == "baseline"
     assert table.kinds["generative"].models == ("GPT-4 Turbo",)
     assert table.kinds["generative"].drop.value == pytest.approx(0.375)
     assert table.kinds["implicit"].largest_drop == pytest.approx(0.375)

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from steelyard.views.language_table import VIEW
 from steelyard.views.text import csv_table, result_sentences, result_tables
 from steelyard.views.view import NO_SOURCES, StageRun
 
+PUBLISHED = Path(__file__).parents[1] / "golden" / "published"
 OUTCOMES = {"en": "rrrrrrrw", "he": "rwrwrrww", "ar": "rrrrwwww"}
 
 
@@ -73,7 +75,9 @@ def test_every_word_is_there_in_both_languages(folder, tmp_path):
     published = tmp_path / "table.csv"
     published.write_text("model,type,avg,en,de,fr\nm,generative,55.0,70.0,50.0,70.0\n")
     languages(out=tmp_path / "published", table=published)
-    for each in (folder, tmp_path / "many", tmp_path / "published"):
+    for name in ("translation", "category_drop"):
+        languages(out=tmp_path / name, table=PUBLISHED / f"mrewardbench_{name}.csv")
+    for each in (folder, *(tmp_path / name for name in ("many", "published", "translation", "category_drop"))):
         run = json.loads((each / "run.json").read_text("utf-8"))
         text = json.dumps([panel_words(each), sentence_keys(each)])
         keys = set(re.findall(r"@@([a-z0-9_]+)\|", text)) | set(re.findall(r'"((?:say|note|figure)_[a-z_]+)"', text))
@@ -151,7 +155,7 @@ def test_languages_of_one_value_share_the_best_and_all_equal_ones_have_none(tmp_
     assert (rows["m"].best, rows["m"].worst) == (("de", "fr"), ("it",))
     assert (rows["n"].best, rows["n"].worst) == ((), ())
     values = list(result_tables(read(tmp_path / "out"), tmp_path / "out"))[1]
-    assert [row[2:4] for row in values.rows] == [("de, fr", "it"), ("–", "–"), ("–", "–")]
+    assert [row[1:3] for row in values.rows] == [("de, fr", "it"), ("–", "–"), ("–", "–")]
     assert "the highest mean is that of n, o, 60.0%" in " ".join(
         result_sentences(read(tmp_path / "out"), tmp_path / "out")
     )

@@ -13,6 +13,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.languages import language_key
 from steelyard.core.text import common_spellings, number_of
 from steelyard.core.types import Run
+from steelyard.evaluation.config import TRAINED_BASELINE
 from steelyard.evaluation.evaluations import model_names
 from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.language_groups import baseline_of, compared_languages
@@ -60,7 +61,7 @@ def kind_of_model(run: Run[EvaluationSummary]) -> str | None:
         return "generative"
     if kind is None or kind == "implicit":
         return kind
-    return "baseline" if kind in baselines.KINDS else "classifier"
+    return "baseline" if kind in (*baselines.KINDS, TRAINED_BASELINE) else "classifier"
 
 
 class RunSet(NamedTuple):

@@ -130,4 +130,6 @@ def english_and_mean(about: str, points: Sequence[ModelPoint], *, baseline: str)
         "mark": {"type": "point", "filled": True, "size": 80, "opacity": 0.9},
         "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
     }
-    return Figure(about, {**framed([line, points_layer], _SQUARE), "data": {"values": values}}, marks)
+    return Figure(
+        about, {**framed([line, points_layer], _SQUARE), "data": {"values": values}}, marks if len(marks) > 1 else ()
+    )

@@ -80,20 +80,22 @@ def _model_panels(summary: LanguageTable) -> Iterator[Panel]:
     ]
     is_change = summary.of == "sections"
     form = "+.1%" if is_change else ".1%"
-    figure = heat_map("figure_values_by_language", cells, columns=_column_word(summary), form=form)
+    about = "figure_changes_by_section" if is_change else f"figure_values_by_{_column_word(summary)}"
+    figure = heat_map(about, cells, columns=_column_word(summary), form=form)
     names = list(summary.columns)
     edges = () if is_change else ("best_language", "worst_language") if summary.of == "languages" else ()
+    has_kinds = any(row.kind is not None for row in summary.models)
     rows = [
         (
             row.model,
-            _kind_word(row.kind),
+            *((_kind_word(row.kind),) if has_kinds else ()),
             *((first_names(each, _MOST_EDGES) or DASH for each in (row.best, row.worst)) if edges else ()),
             *(_value(row.values[name].value, summary) for name in names),
         )
         for row in summary.models
     ]
     title = word("changes_by_section") if is_change else word(f"values_by_{_column_word(summary)}")
-    numbers = Table((*map(word, ("scorer", "model_kind", *edges)), *names), tuple(rows))
+    numbers = Table((*map(word, ("scorer", *(("model_kind",) if has_kinds else ()), *edges)), *names), tuple(rows))
     note = "note_changes_by_section" if is_change else ""
     yield Panel(title, figure, (Grouped("", numbers),), note)
 
@@ -140,7 +142,7 @@ def _column_title(summary: LanguageTable) -> Callable[[str], str]:
 
 
 def _kind_word(kind: str | None) -> str:
-    return DASH if kind is None else word(f"kind_of_model_{kind}", kind)
+    return word(f"kind_of_model_{kind or 'unknown'}", kind or "unknown")
 
 
 def _column_word(summary: LanguageTable) -> str:
