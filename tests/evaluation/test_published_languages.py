@@ -185,6 +185,8 @@ BROKEN = {
     "": "empty",
     "model,de,fr\n": "header and no rows",
     "label,de,fr\nm,1,2\n": r"table.csv:1: no column has the names of the models",
+    "language,m\nde,50\nKlingon,40\nfr,60\n": r"table.csv:3: 'Klingon' is not a known language",
+    "model,language,score\nm,de,50\nm,fr,60\n": r"the column 'language' is unknown\n.*\n  do: write a column for each",
     "language,m\nde,50\nfr,x\n": r"table.csv:3: fr is 'x'",
     "language,m\nde,50\nfr,101\n": r"table.csv:3: fr is 101\n  allowed: 0 to 100",
     "language,m\nde,50\nfr,60%\n": r"table.csv:2: de is '50' without the sign %",

@@ -128,6 +128,7 @@ class LanguageTable(Record, frozen=True, kw_only=True):
     models that have less than others. ``bench`` is the benchmark, or the file of a published table, whose numbers have
     ``decimals``. ``columns`` are means over models, and so are ``kin``, by group of languages, ``sections``, the drops
     by section, and ``kinds``. ``incomplete`` are rows of a published table, left out, with the columns that they lack.
+    ``num_checked`` are printed means and variances, and those in ``slips`` do not follow from the printed values.
     ``pearson`` and ``spearman`` correlate English with the mean over languages, over models.
     """
 
@@ -149,6 +150,7 @@ class LanguageTable(Record, frozen=True, kw_only=True):
     translation: TranslationComparison | None = None
     not_read_alike: tuple[str, ...] = ()
     slips: tuple[Slip, ...] = ()
+    num_checked: int = 0
     incomplete: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - msgspec copies it
 
 

@@ -32,6 +32,7 @@ from steelyard.evaluation.printed_tables import (
     AVERAGES,
     KIND_COLUMNS,
     MODEL_COLUMNS,
+    NAME_COLUMNS,
     NumberRule,
     PrintedHeader,
     PrintedRow,
@@ -106,6 +107,8 @@ def read_published(path: Path) -> LanguageTable:
         models=rows,
         kinds=kinds,
         slips=tuple(_slips(table, others)),
+        num_checked=sum(name in row.numbers for row in table.rows for name in (header.mean, header.variance))
+        + (0 if table.averages is None or table.printed.incomplete else len(table.averages.numbers)),
         incomplete=table.printed.incomplete,
     )
 
@@ -194,7 +197,14 @@ def _rows_of_models(rows: list[TableRow]) -> list[TableRow]:
         for name in names
         if len(languages[name]) > 1 and all(_is_language(cell) or cell.casefold() in summaries for cell in cells[name])
     ]
-    if not of_languages or any(name_key(name) in MODEL_COLUMNS for name in names):
+    if any(name_key(name) in (*MODEL_COLUMNS, *NAME_COLUMNS) for name in names):
+        return rows
+    if not of_languages:
+        for name in names:
+            others = [place for place, cell in enumerate(cells[name]) if cell not in languages[name]]
+            if len(languages[name]) > len(others):
+                problem = f"{cells[name][others[0]]!r} is not a known language"
+                raise RecordError(problem, where=rows[others[0]].place, allowed="codes or names of languages")
         return rows
     heads = [text.casefold() if text.casefold() in summaries else text for text in cells[of_languages[0]]]
     twice = [number for number, head in enumerate(heads) if head in heads[:number]]
@@ -235,7 +245,9 @@ def _header(names: Sequence[str], first: TableRow) -> _Header:
             f"the column {unknown[0]!r} is unknown",
             where=first.lines.get(unknown[0], place),
             allowed=f"codes or names of languages, or {choices(unknown[0], allowed)}",
-            do="leave it out, if it is about something else",
+            do="write a column for each language"
+            if first.value[unknown[0]] and _is_language(plain_cell(first.value[unknown[0]]))
+            else "leave it out, if it is about something else",
         )
     present: list[Columns] = [of for of, names_of_kind in kinds.items() if names_of_kind]
     if len(present) != 1:

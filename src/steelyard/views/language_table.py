@@ -408,9 +408,10 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     if summary.incomplete:
         rows = [f"{name} ({COMMA.join(columns[:_MOST_NAMED])})" for name, columns in summary.incomplete.items()]
         yield Sentence("say_incomplete_rows", {"rows": first_names(rows)})
-    if summary.is_published and (summary.of != "sections" or summary.slips):
-        slips = COMMA.join(f"{slip.model} ({slip.column})" for slip in summary.slips[:_MOST_NAMED])
-        yield Sentence("say_printed_slips" if slips else "say_no_slips", {"rows": slips})
+    if summary.num_checked:
+        slips = first_names([f"{slip.model} ({slip.column})" for slip in summary.slips], _MOST_NAMED)
+        values = {"rows": slips, "number": count(summary.num_checked)}
+        yield Sentence("say_printed_slips" if slips else "say_no_slips", values)
     if summary.not_read_alike:
         yield Sentence("say_models_not_alike", {"models": first_names(summary.not_read_alike)})
 
