@@ -19,6 +19,7 @@ from steelyard.statistics.aggregation import (
     Share,
     all_cells,
     by_category,
+    difference_of_shares,
     estimate,
     estimate_macro,
     evidence_of_formula,
@@ -31,7 +32,7 @@ from steelyard.statistics.aggregation import (
 )
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.intervals import Estimate, one_sample
 from steelyard.statistics.significance import share_difference
 
 few_scores = st.sampled_from([0.0, 0.5, 1.0])
@@ -238,3 +239,10 @@ def test_a_headline_of_right_pairs_has_the_interval_of_accuracy():
     found = estimate(totals, headline.formula, headline.n)
     assert (found.low, found.high) == pytest.approx((accuracy.low, accuracy.high))
     assert evidence_of_formula(totals, lambda sums: macro(sums, categories, EXACT_MATCH)).events is None
+
+
+def test_a_difference_of_shares_has_no_interval_beyond_one():
+    resampled = np.array([0.25, 1.0, 0.5, 1.0, 0.75])
+    estimate = difference_of_shares(0.75, resampled, 4, one_sample(4))
+    assert (estimate.value, estimate.high) == (0.75, 1.0)
+    assert -1.0 <= estimate.low < 0.75

@@ -16,9 +16,9 @@ from steelyard.core.types import Record
 from steelyard.evaluation.language_groups import GROUPED_BY_OF_MODELS, Kin, members_of_columns, members_of_groups
 from steelyard.evaluation.languages import LanguageDrop, LanguageMean
 from steelyard.evaluation.printed_tables import Slip
-from steelyard.statistics.aggregation import Drop
+from steelyard.statistics.aggregation import Drop, difference_of_shares
 from steelyard.statistics.correlation import correlate, pearson, spearman
-from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, Evidence, Scale, difference, interval
+from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, Evidence, Scale, interval
 
 NO_ITEMS = "no items to resample"
 """The reason for having no interval of published numbers."""
@@ -201,7 +201,7 @@ class TableSample(NamedTuple):
         evidence = self.of_sections.get(section or "", self.evidence)
         if evidence is None:
             return Estimate(float(draws[0]), None, None, n, why=NO_ITEMS)
-        return difference(float(draws[0]), draws[1:], n, evidence).estimate
+        return difference_of_shares(float(draws[0]), draws[1:], n, evidence)
 
     def drop(self, english: Floats, other: Floats, n: int, section: str | None = None) -> Drop:
         """Return how far a value lies below that of English, and relative to it."""

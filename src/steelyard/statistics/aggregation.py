@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.numerics import Booleans, Floats, generator, ratio
 from steelyard.core.text import number_of
@@ -102,7 +103,15 @@ def estimate(
 def estimate_difference(totals: Totals, formula: Callable[[Floats], Floats], n: float) -> Estimate:
     """Return the estimate of a formula that is a difference of two shares of the same prompts."""
     evidence = evidence_of_formula(totals, formula)
-    return difference(float(formula(totals.point)), np.asarray(formula(totals.resampled)), n, evidence).estimate
+    return difference_of_shares(float(formula(totals.point)), np.asarray(formula(totals.resampled)), n, evidence)
+
+
+def difference_of_shares(value: float, resampled: Floats, n: float, evidence: Evidence) -> Estimate:
+    """Return a difference of two shares; its interval, which is Student's, ends at -1 and 1."""
+    estimate = difference(value, resampled, n, evidence).estimate
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=max(estimate.low, -1.0), high=min(estimate.high, 1.0))
 
 
 def estimate_macro(totals: Totals, groups: Groups, share: Share) -> Estimate:
