@@ -53,6 +53,22 @@ def test_code_within_lines_and_unfenced_programs_have_to_stay():
     assert kinds(program, german.replace("a + b", "a * b")) == {"code"}
 
 
+@each(
+    ("source", "target"),
+    [
+        ("````md\n```sh\nls\n```\n````\n\nThanks a lot.", "````md\n```sh\nls\n```\n````\n\nVielen Dank."),
+        ("Use ``a`b`` and then `x` today.", "Nutze heute ``a`b`` und dann `x`."),
+        ("Use ``loud words here for `x` now.", "Nutze jetzt ``laute Worte hier für `x`."),
+        ("```x = 1``` is short.\n\nMore of it follows.", "```x = 1``` ist kurz.\n\nMehr davon folgt."),
+        ("f(n) = n / 2, if n is even.", "f(n) = n / 2, falls n gerade ist."),
+        ("let us go home; it is (very) late", "gehen wir heim; es ist (sehr) spät"),
+        ("f(x), g(x) and others are sums (see above)", "f(x), g(x) und andere sind Summen (siehe oben)"),
+    ],
+)
+def test_prose_beside_code_may_be_translated(source, target):
+    assert kinds(source, target) == set()
+
+
 LIST = "Buy:\n\n1. Milk\n2. Bread\n3. Salt"
 
 

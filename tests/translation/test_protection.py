@@ -142,6 +142,11 @@ def pieces(text):
             [("TypeError: f() is wrong", "code block")],
         ),
         ("SELECT a FROM b WHERE c = 1;\n\nlists", "⟦1⟧\n\nlists", [("SELECT a FROM b WHERE c = 1;", "code block")]),
+        (
+            "<p>\nHello\nf(x) = g(2)\n</p>",
+            "⟦1⟧\nHello\n⟦2⟧\n⟦3⟧",
+            [("<p>", "HTML"), ("f(x) = g(2)", "code block"), ("</p>", "HTML")],
+        ),
         # Indented prose is prose, also between lines of a program.
         ("Bring:\n\n    Warm clothes\n    Water", "Bring:\n\n    Warm clothes\n    Water", []),
         ("So:\n\n    it went on for many years", "So:\n\n    it went on for many years", []),

@@ -39,6 +39,7 @@ _CLOSING_OF = {"\\(": "\\)", "\\[": "\\]", "<!--": "-->", "<?": "?>"}
 _BEFORE_FORMULA = re.compile(r"(?:\A|[\r\n])[ \t>*+\-\d.)]*\Z")
 """Containers that may precede a formula on a line of its own."""
 _LONGEST_CONTAINER = 80
+_TICKS = re.compile(r"(?<!\\)`+")
 _UNDERLINE = re.compile("=+")
 _HEADING = re.compile(r"[^#]*+#{1,6}[ \t]*+")
 _DELIMITERS = re.compile(r"[ \t]*+\|?+[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?+[ \t]*+")
@@ -98,6 +99,16 @@ class Closings:
             if blank < len(self._blank_lines) and self._blank_lines[blank] < places[nearest]:
                 return None
         return places[nearest] + len(closing)
+
+
+def code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of code within paragraphs: between runs of as many backticks."""
+    closings = Closings(text)
+    position = 0
+    for ticks in _TICKS.finditer(text):
+        if ticks.start() >= position and (end := closings.end_of(ticks[0], ticks.end(), len(text))):
+            yield ticks.start(), end
+            position = end
 
 
 def blocks(text: str) -> list[Block]:
@@ -233,17 +244,29 @@ class _Lines:
                     runs = [0 if each else number for number, each in enumerate(is_code, 1)]
                     yield from self._runs(lines, runs, first, "paragraph")
                 else:
-                    yield self._code_or_html(token, first, after)
+                    yield from self._code_or_html(token, first, after)
 
-    def _code_or_html(self, token: "Token", first: int, after: int) -> BlockSpan:
-        """Return a place: a fence from its marks, indented code from its indentation, HTML from its tag."""
+    def _code_or_html(self, token: "Token", first: int, after: int) -> Iterator[BlockSpan]:
+        """Yield a fence from its marks, indented code from its indentation, or HTML from its tag.
+
+        Lines of programs in HTML are code.
+        """
         start, end = self.range_of(first, after)
         line = self.parsed[first]
         if token.type == "html_block":
             content = token.content.lstrip()
-            return BlockSpan(start + line.find("<"), end, "code" if _CODE_IN_HTML.match(content) else "HTML")
+            begin = start + line.find("<")
+            if _CODE_IN_HTML.match(content):
+                yield BlockSpan(begin, end, "code")
+                return
+            for is_code, run in groupby(range(first, after), key=self._programs.__contains__):
+                numbers = list(run)
+                start, end = self.range_of(numbers[0], numbers[-1] + 1)
+                if start < end:
+                    yield BlockSpan(max(start, begin), end, "code" if is_code else "HTML")
+            return
         column = line.find(token.markup) if token.markup else line.rfind(token.content.split("\n", 1)[0])
-        return BlockSpan(start + (column if token.markup else len(line[:column].rstrip())), end, "code")
+        yield BlockSpan(start + (column if token.markup else len(line[:column].rstrip())), end, "code")
 
     def _runs(self, content: list[str], runs: list[int], first: int, kind: BlockKind) -> Iterator[BlockSpan]:
         """Yield the runs of lines with the same number: code where it is 0, otherwise prose."""

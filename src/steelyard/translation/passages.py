@@ -12,19 +12,23 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from steelyard.core.iteration import batched
 from steelyard.core.languages import language_key, language_part
 from steelyard.core.scripts import SCRIPTS, script_codes
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, Response
 from steelyard.responses.subject import LETTER_WEIGHTS, Subject
+from steelyard.translation.blocks import code_spans
 from steelyard.translation.program_lines import code_lines
 
 Reading = TypeVar("Reading")
 PROMPT = "prompt"
 """The place of the whole conversation that the responses answer."""
 _UNTRANSLATED_SIGNS = ("$", "\\", "://", "www.", "@", "<")
-_FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*(?:\n.*?)??(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_INLINE = re.compile(r"`[^`\n]+`")
+_FENCE = re.compile(
+    r"^[ \t]*(?:(`{3,})(?![^\n]*`)|(~{3,}))[^\n]*(?:\n.*?)??(?:^[ \t]*(?(1)\1`*|\2~*)[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 _UNTRANSLATED = re.compile(
     r"\$\$[^$]+\$\$|\$(?=[^\s$\d])[^$\n]{1,200}\$|\\\[(?:[^\\]|\\(?![\[\]]))*+\\\]|\\\((?:[^\\]|\\(?![()]))*+\\\)"
     r"|https?://[^\s<>，。；）】」]+|www\.[^\s<>，。；）】」]+|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}"
@@ -86,8 +90,9 @@ class Passage:
 
     @cached_property
     def inline(self) -> tuple[str, ...]:
-        """The code within lines, between single marks."""
-        return tuple(_INLINE.findall(self.outside_blocks)) if "`" in self.text else ()
+        """The code within lines, between marks of the same number."""
+        text = self.outside_blocks
+        return tuple(text[start:end] for start, end in code_spans(text))
 
     @cached_property
     def _split(self) -> tuple[tuple[str, ...], tuple[str, ...], int]:
@@ -127,7 +132,8 @@ class Passage:
         """The text without code, formulas, addresses and markup."""
         text = "\n".join(self.lines)
         if "`" in text:
-            text = _INLINE.sub(" ` ", text)
+            places = [0, *(place for span in code_spans(text) for place in span), len(text)]
+            text = " ` ".join(text[start:end] for start, end in batched(places, 2))
         return _UNTRANSLATED.sub(" ", text) if any(sign in text for sign in _UNTRANSLATED_SIGNS) else text
 
     @cached_property

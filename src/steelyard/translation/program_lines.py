@@ -46,8 +46,8 @@ _SHELL = re.compile(
 )
 """A command of a shell, in an indented block alone: ``make`` and ``export`` are words, too."""
 _QUOTED_OR_COMMENT = re.compile(r"\"[^\"]*+\"|'[^']*+'|(?:\s#|//|\s--\s).*")
-_PROSE_WITHIN = re.compile(r"[^\W\d_\x00-\x7f]|(?<!\.)\.\s*\Z")
-"""Letters beside ASCII or the end of a sentence, outside literals and comments: ``f(n) = n, if n is even.``"""
+_PROSE_WITHIN = re.compile(r"[^\W\d_\x00-\x7f]|\b[a-z]{2,} (?:[a-z] )?[a-z]{2,}\b.*(?<!\.)\.\s*\Z")
+"""Letters beside ASCII, or words up to a full stop, outside literals and comments: ``f(n) = n, if n is even.``"""
 _LABEL = re.compile(r"[^={};\"']*[^\W\d_] ?[:：]\s*")
 _WORD = re.compile(r"[^\W\d_]+(?:[’'\-][^\W\d_]+)*")
 _SENTENCE = re.compile(r"[\s\-*+•·>\"'“«„(\[_#\d.)]*([^\W\d_])")
@@ -65,20 +65,24 @@ def is_code_line(line: str) -> bool:
 
 
 def code_lines(lines: Sequence[str]) -> Iterator[bool]:
-    """Yield for each line whether it is one of a program; the lines after a call in a Python session are its result."""
+    """Yield for each line whether it is one of a program; the lines after a call in a Python session are its result.
+
+    A line that defines a function in words is prose.
+    """
     is_session = False
     for line in lines:
         body = line.strip()
         is_session = body.startswith(">>>") or (is_session and bool(body) and body not in _STRING_ENDS)
-        yield bool(body) and (is_session or is_code_line(line))
+        is_code = bool(body) and (is_session or is_code_line(line))
+        yield is_code and (is_comment(line) or not _PROSE_WITHIN.search(_QUOTED_OR_COMMENT.sub("", line)))
 
 
 def program_lines(lines: Sequence[str]) -> list[bool]:
     """Return which lines of a text are a program's: those that tell, and those between two of them that are no prose.
 
-    Comments are prose, and so are lines that define a function in words.
+    Comments are prose.
     """
-    result = _kept(lines)
+    result = [is_code and not is_comment(line) for line, is_code in zip(lines, code_lines(lines), strict=True)]
     last: int | None = None
     for number, (line, is_code) in enumerate(zip(lines, result, strict=True)):
         if is_code:
@@ -100,7 +104,10 @@ def indented_code(lines: Sequence[str]) -> list[bool]:
 
     Differs from: CommonMark, where all of them are code. A line that is neither is what the line before it is.
     """
-    code = [is_code or _SHELL.match(line) is not None for line, is_code in zip(lines, _kept(lines), strict=True)]
+    code = [
+        (is_code and not is_comment(line)) or _SHELL.match(line) is not None
+        for line, is_code in zip(lines, code_lines(lines), strict=True)
+    ]
     prose = [not is_code and _is_prose(line) for line, is_code in zip(lines, code, strict=True)]
     if not any(prose):
         return [True] * len(lines)
@@ -111,14 +118,6 @@ def indented_code(lines: Sequence[str]) -> list[bool]:
             previous = is_code
         result.append(previous)
     return result
-
-
-def _kept(lines: Sequence[str]) -> list[bool]:
-    """Return which lines tell that they are a program's, without those that hold prose outside their literals."""
-    return [
-        is_code and not is_comment(line) and not _PROSE_WITHIN.search(_QUOTED_OR_COMMENT.sub("", line))
-        for line, is_code in zip(lines, code_lines(lines), strict=True)
-    ]
 
 
 def _is_prose(line: str) -> bool:
