@@ -223,6 +223,14 @@ def test_an_engine_that_spoils_a_mark_gets_another_style_once():
     assert len(engine.asked) == 4, "three blocks, and the one with code once more"
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\n\n\n"])
+def test_ends_of_lines_are_those_of_the_reply(end):
+    text = ItemText("answer 1", f"one{end}two `x`{end}three", "response a")
+    for translator in (Translator(lambda question, number: question.messages[-1].content), Engine()):
+        translator.write = lambda question, number: question.messages[-1].content
+        assert translated(translator, [text, TEXTS[0]]).texts["answer 1"].text == text.text
+
+
 def test_white_space_at_both_ends_is_that_of_the_source():
     text = ItemText("answer 1", "\n  An answer.  \n\n", "response a")
     assert translated(Translator(), [text]).texts["answer 1"].text == "\n  Ан ансвер.  \n\n"

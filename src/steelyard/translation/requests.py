@@ -276,16 +276,19 @@ class _Document(NamedTuple):
         """Return the translations by name, or why the reply has none: its lines are not those of the document."""
         if (problem := _failure(reply)) is not None:
             return problem
-        lines = (reply.text or "").splitlines()
+        text = reply.text or ""
+        spans: list[tuple[int, int]] = []
+        while (place := text.find(self.code, spans[-1][1] if spans else 0)) >= 0:
+            end = text.find("\n", place)
+            spans.append((text.rfind("\n", 0, place) + 1, end if end >= 0 else len(text)))
         names = [*self.protected, "end"]
-        places = [place for place, line in enumerate(lines) if self.code in line]
-        if [without_unseen(lines[place], "", None).strip() for place in places] != [
-            _line(self.code, name) for name in names
-        ]:
+        lines = [without_unseen(text[start:end], "", None).strip() for start, end in spans]
+        if lines != [_line(self.code, name) for name in names]:
             return "sections"
-        spans = zip(names[:-1], places[:-1], places[1:], strict=True)
-        texts = {name: "\n".join(lines[start + 1 : end]) for name, start, end in spans}
-        return {name: _plain(text, self.protected[name].text, language) for name, text in texts.items()}
+        # Other ends of lines than these are characters of the text.
+        between = zip(names[:-1], spans[:-1], spans[1:], strict=True)
+        texts = {name: text[end + 1 : max(end, start - 1)] for name, (_, end), (start, _) in between}
+        return {name: _plain(each, self.protected[name].text, language) for name, each in texts.items()}
 
 
 def _translate_blocks(
