@@ -21,6 +21,7 @@ from steelyard.report.page import page_strings
 from steelyard.stages.languages import Config, languages
 from steelyard.statistics.intervals import one_sample
 from steelyard.views.language_table import VIEW
+from steelyard.views.languages import VIEW as LANGUAGES_VIEW
 from steelyard.views.text import csv_table, result_sentences, result_tables
 from steelyard.views.view import NO_SOURCES, StageRun
 
@@ -141,6 +142,11 @@ def test_a_baseline_other_than_english_has_its_name(tmp_path):
     assert "the mean without Italian is 50.0%" in " ".join(
         result_sentences(read_run(tmp_path / "one", Run[LanguagesSummary]), tmp_path / "one")
     )
+    one = StageRun("one", None, read_run(tmp_path / "one", Run[LanguagesSummary]).summary)
+    figure = next(iter(LANGUAGES_VIEW.panels(one, NO_SOURCES))).figure
+    assert {value["row"] for value in figure.spec["data"]["values"]} == {
+        "@@name_of_it|Italian@@", "@@name_of_he|Hebrew@@", "@@name_of_ar|Arabic@@",
+    }  # fmt: skip
     tables = list(result_tables(read(tmp_path / "out"), tmp_path / "out", "zh"))
     assert tables[0].heads[1] == "意大利语"
     assert "English" not in str(tables)

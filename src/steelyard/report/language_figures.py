@@ -31,7 +31,7 @@ class ModelPoint(NamedTuple):
 
 
 def heat_map(about: str, cells: Sequence[HeatCell], *, columns: str, form: str) -> Figure:
-    """Draw a value for each row and column, in the order of the cells; the darker, the higher.
+    """Draw a value for each row and column, in the order of the cells; the stronger the colour, the higher.
 
     ``columns`` is the word for a column, ``form`` the number format of the tooltip.
     """

@@ -71,7 +71,7 @@ def _group_panels(summary: LanguagesSummary) -> Iterator[Panel]:
 def _language_figure(summary: LanguagesSummary) -> Figure:
     """Return the value of each language with its interval, the best first, next to the one compared with."""
     ordered = sorted(summary.languages.items(), key=lambda item: -(item[1].overall.value or 0.0))
-    dots = [Dot(name, language_title(name), values.overall) for name, values in ordered]
+    dots = [Dot(language_title(name), name, values.overall) for name, values in ordered]
     reference = summary.languages[summary.baseline_language].overall.value
     channel = {"axis": share_axis("ranked_value"), "scale": {"zero": False}}
     return Figure("figure_languages", interval_rows(dots, channel, row="language", form=".1%", line=reference))
