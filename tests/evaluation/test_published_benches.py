@@ -99,6 +99,14 @@ def test_models_without_a_bench_are_named_and_have_no_rank_there():
     assert {row.kind for row in table.rows} == {"classifier", "generative"}
 
 
+@each("name", ["model", "模型", "Name", "Scorer", "Reward Model"])
+def test_models_are_in_a_column_of_any_usual_name(name, tmp_path):
+    (tmp_path / "t.csv").write_text(f"{name};rewardbench\nm;93,5 ± 0,4\nn;٩٠٫٥\n", encoding="utf-8")
+    table = read_published_benches(tmp_path / "t.csv")
+    assert (table.rows_are, [row.name for row in table.rows]) == ("model", ["m", "n"])
+    assert [row.values[0].value for row in table.rows] == [0.935, 0.905]
+
+
 def test_a_row_of_python_has_plain_numbers():
     first = next(iter(VIEW.records(read_published_benches(TABLES["cheemsbench_full"]))))
     assert (first["name"], first["kind"]) == ("Skywork-Reward-Gemma-2-27B", "classifier")
@@ -110,7 +118,7 @@ def test_a_row_of_python_has_plain_numbers():
 BROKEN = {
     "": "empty",
     "model,rewardbench\n": "header and no rows",
-    "name,rewardbench\nm,0.5\n": "t.csv:1: no column has the names of the rows",
+    "label,rewardbench\nm,0.5\n": "t.csv:1: no column has the names of the rows",
     "model,dataset,rewardbench\nm,d,0.5\n": "t.csv:1: two columns of names",
     "model,rewardbensh\nm,0.5\n": "t.csv:1: the column 'rewardbensh' is unknown\n  allowed: did you mean 'rewardbench'",
     "model,de,fr\nm,50,60\n": (

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, Place, RecordError, choices
+from steelyard.core.names import name_key
 from steelyard.core.plugins import kinds
 from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable, lacking_benches
@@ -18,6 +19,8 @@ from steelyard.evaluation.language_table import NO_ITEMS
 from steelyard.evaluation.printed_numbers import plain_cell
 from steelyard.evaluation.printed_tables import (
     KIND_COLUMNS,
+    MODEL_COLUMNS,
+    NAME_COLUMNS,
     NumberRule,
     PrintedHeader,
     PrintedRow,
@@ -46,12 +49,13 @@ def read_published_benches(path: Path) -> BenchTable:
     rows = rows_of_table(path, (*_NAMES, *KIND_COLUMNS))
     names = tuple(rows[0].value)
     columns = _columns(names, Place(str(path), 1))
-    rows_are = next(name for name in _NAMES if name in names)
-    header = PrintedHeader(rows_are, column_of(names, KIND_COLUMNS), dict.fromkeys(columns, NumberRule(may_lack=True)))
+    identity = _identity(names)[0]
+    rows_are = identity if identity in _NAMES else "model"
+    header = PrintedHeader(identity, column_of(names, KIND_COLUMNS), dict.fromkeys(columns, NumberRule(may_lack=True)))
     table = printed_table(rows, header)
     for row in table.rows:
         if not row.numbers:
-            place = next(each.place for each in rows if plain_cell(each.value.get(rows_are)) == row.name)
+            place = next(each.place for each in rows if plain_cell(each.value.get(identity)) == row.name)
             raise EvidenceError(f"{row.name!r} has no number", where=place, do="leave the row out")
     printed = [
         BenchRow(
@@ -84,14 +88,14 @@ def read_published_benches(path: Path) -> BenchTable:
 
 def _columns(names: Sequence[str], place: Place) -> dict[str, BenchColumn]:
     """Return the columns of values by their name in the file. Raises RecordError for unknown or missing ones."""
-    identities = [name for name in names if name in _NAMES]
+    identities = _identity(names)
     if len(identities) != 1:
         problem = "no column has the names of the rows" if not identities else f"two columns of names: {identities}"
         raise RecordError(problem, where=place, allowed=f"one column of {', '.join(_NAMES)}")
     benches = [name for name in kinds("benches") if name not in (_CHEEMS, *CASE_KINDS)]
     known = {name: BenchColumn(bench=name, measure=_OVERALL, is_headline=True) for name in benches} | _PARTS
     known[_OVERALL] = BenchColumn(bench=_CHEEMS, measure=_OVERALL, is_headline=True)
-    values = [name for name in names if name not in (*_NAMES, *KIND_COLUMNS, _LANGUAGE)]
+    values = [name for name in names if name not in (*identities, *KIND_COLUMNS, _LANGUAGE)]
     unknown = [name for name in values if name not in known]
     if unknown:
         allowed = choices(unknown[0], (*_NAMES, *KIND_COLUMNS, _LANGUAGE, *known))
@@ -106,6 +110,12 @@ def _columns(names: Sequence[str], place: Place) -> dict[str, BenchColumn]:
         problem = f"the column {missing[0]!r} is missing beside {present!r}"
         raise RecordError(problem, where=place, allowed=f"all of {', '.join(_PARTS)}")
     return {name: known[name] for name in values}
+
+
+def _identity(names: Sequence[str]) -> list[str]:
+    """Return the columns with the names of the rows: ``model`` and the like before other words for models."""
+    plain = [name for name in names if name_key(name) in (*_NAMES, *MODEL_COLUMNS)]
+    return plain or [name for name in names if name_key(name) in NAME_COLUMNS]
 
 
 def _rank(row: PrintedRow, column: str, rows: Sequence[PrintedRow]) -> tuple[int, int] | None:
