@@ -7,6 +7,7 @@ from steelyard.evaluation.tables import word
 from steelyard.report.page import COLON, COMMA
 from steelyard.viewing.runs import RunOverview, headline_of
 
+MEAN = {"value": 0.5, "low": None, "high": None, "n": 2}
 ACCURACY = {"value": 0.7072, "low": 0.65, "high": 0.757, "n": 60}
 USE = {"num_replies": 4, "uncounted": 0, "odd_usage": 0, "other_models": {}}
 
@@ -84,6 +85,15 @@ def headline(stage, summary, config=None, counts=None):
         (
             "compare", {"models": [{"name": "甲"}, {"name": "b"}], "bench": "x"}, "2",
             f"{word('view_models_best')} 甲 · x", "",
+        ),
+        (
+            "language_table",
+            {"models": [{"model": "甲", "mean": MEAN}, {"model": "b", "mean": ACCURACY}], "bench": "x.csv"}, "2",
+            f"{word('view_models_best')} b · x.csv", "",
+        ),
+        (
+            "language_table", {"models": [{"model": "甲"}, {"model": "b"}], "bench": "x.csv"}, "2",
+            f"{word('number_of_models')} · x.csv", "",
         ),
         ("score", {"model": "/m/q", "num_responses": 1234}, "1,234", word("view_responses"), "q"),
     ],

@@ -3,12 +3,12 @@
 The stage is that of `languages` with several runs, or with a published table, whose numbers are shown as printed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from steelyard.core.types import JsonObject
-from steelyard.evaluation.language_table import LEVELS, LanguageTable, TranslationComparison
+from steelyard.evaluation.language_table import LEVELS, LanguageTable, ModelRow, TranslationComparison
 from steelyard.evaluation.languages import LanguageMean
 from steelyard.evaluation.tables import (
     DASH,
@@ -384,14 +384,13 @@ def _missing_panels(summary: LanguageTable) -> Iterator[Panel]:
 def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     """Yield the best model, the drop from English, what correlates, and what is missing or does not add up."""
     summary = run.summary
-    means = {row.model: row.mean.value for row in summary.models if row.mean is not None and row.mean.value is not None}
-    highest = max(means.values(), default=None)
+    best, highest = _highest(summary.models)
     values = {
         "models": count(len(summary.models)),
         "columns": count(len(summary.columns)),
         "items": count(summary.num_shared),
         "bench": summary.bench,
-        "best": first_names([isolate(name) for name, mean in means.items() if mean == highest]),
+        "best": first_names([isolate(name) for name in best]),
         "mean": percent(highest),
         "baseline": _baseline_word(summary),
     }
@@ -466,7 +465,16 @@ class _TableHeadline(msgspec.Struct):
 
 
 def _headline(run: _TableHeadline) -> RunHeadline:
-    return RunHeadline(count(len(run.models)), f"{word('view_models_best')} {run.models[0].model} · {run.bench}")
+    best = first_names([isolate(name) for name in _highest(run.models)[0]], _MOST_EDGES)
+    models = f"{word('view_models_best')} {best}" if best else word("number_of_models")
+    return RunHeadline(count(len(run.models)), f"{models} · {run.bench}")
+
+
+def _highest(models: Sequence[ModelRow | _TopModel]) -> tuple[list[str], float | None]:
+    """Return the models with the highest mean over columns, and this mean; none where no model has one."""
+    means = {row.model: row.mean.value for row in models if row.mean is not None and row.mean.value is not None}
+    highest = max(means.values(), default=None)
+    return [name for name, mean in means.items() if mean == highest], highest
 
 
 def _records(summary: LanguageTable) -> Iterator[JsonObject]:
