@@ -214,10 +214,10 @@ def test_languages_alone_have_their_section_in_both_languages(tmp_path):
     made = page([tmp_path / "languages"])
     (section,) = made.sections
     english, hebrew = section.panels[0].tables[0].table.rows
-    assert (english[0], english[1], english[3]) == ("en", "100.0%", "\N{EN DASH}")
-    assert (hebrew[0], hebrew[1], hebrew[3]) == ("he", "100.0%", "0.0")
+    assert (english[0], english[1], english[3]) == (word("name_of_en", "English"), "100.0%", "\N{EN DASH}")
+    assert (hebrew[0], hebrew[1], hebrew[3]) == (word("name_of_he", "Hebrew"), "100.0%", "0.0")
     assert made.sentences[0].key == "say_languages"
-    assert made.sentences[0].values["baseline"] == word("english")
+    assert made.sentences[0].values["baseline"] == word("name_of_en", "English")
     check_words(section)
 
 
@@ -231,13 +231,13 @@ def test_the_baseline_language_is_named(tmp_path):
         [tmp_path / "run"], out=tmp_path / "out", config=LanguagesConfig(baseline_language="zh", num_resamples=20)
     )
     made = page([tmp_path / "out"])
-    assert made.sentences[0].values["baseline"] == "zh"
+    assert made.sentences[0].values["baseline"] == word("name_of_zh", "Chinese")
     strings = page_strings()
-    assert "the drop from <b><bdi>zh</bdi></b>" in strings.sentence(made.sentences[0])
+    assert "the drop from <b><bdi>Chinese</bdi></b>" in strings.sentence(made.sentences[0])
     assert "say_chosen_baseline" not in [sentence.key for sentence in made.sentences]
     languages([tmp_path / "run"], out=tmp_path / "chosen", config=LanguagesConfig(num_resamples=20))
     chosen = page([tmp_path / "chosen"]).sentences[1]
-    assert "the baseline is <b><bdi>zh</bdi></b>" in strings.sentence(chosen)
+    assert "the baseline is <b><bdi>Chinese</bdi></b>" in strings.sentence(chosen)
     texts = [
         strings.table[key]["en"] for key in ("drop", "relative_drop", "note_languages", "note_languages_not_alike")
     ]
@@ -258,7 +258,9 @@ def test_a_page_is_titled_after_what_it_shows(tmp_path):
     resolved = resolve_run(tmp_path / "我的数据" / "resolved", made_cases(3))
     evaluated = evaluate_run(tmp_path / "我的数据" / "e", made_cases(3))
     other = evaluate_run(tmp_path / "我的数据" / "f", made_cases(3), seed=1)
-    assert page([resolved]).title == "resolve · resolved"
+    title = page([resolved]).title
+    shown = [page_strings().translate(title, language) for language in ("en", "zh")]
+    assert shown == ["Conflicts · resolved", "判断冲突 · resolved"]
     assert page([resolved, evaluated]).title.startswith("测试模型-0.5b · ")
     assert page([resolved, evaluated, other]).title == "我的数据"
 

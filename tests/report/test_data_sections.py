@@ -122,8 +122,12 @@ def test_languages_show_what_the_limit_cuts(tmp_path):
     }  # fmt: skip
     (tmp_path / "languages" / "run.json").write_bytes(msgspec.json.encode(record))
     section, sentences = only_section(tmp_path / "languages")
-    assert sentences[-1].values == {"most": "he", "share": "25.0%", "least": "en", "smallest": "5.0%"}
-    assert section.panels[-1].tables[0].table.rows == (("he", "40", "25.0%", "5.0%"), ("en", "40", "5.0%", "0.0%"))
+    hebrew, english = word("name_of_he", "Hebrew"), word("name_of_en", "English")
+    assert sentences[-1].values == {"most": hebrew, "share": "25.0%", "least": english, "smallest": "5.0%"}
+    assert section.panels[-1].tables[0].table.rows == (
+        (hebrew, "40", "25.0%", "5.0%"),
+        (english, "40", "5.0%", "0.0%"),
+    )
 
 
 def filter_study_run(folder, *, precision=True):

@@ -98,8 +98,8 @@ def default_title(data: ReportData) -> str:
     if len(data.sources) == 1:
         stage, name = data.sources[0].run.stage, data.sources[0].name
         anchor = next((view.anchor for view in views() if view.stage == stage), stage)
-        is_stage = text_key(name) == text_key(stage.replace("_", " "))
-        return name if is_stage else f"{word(anchor, stage.replace('_', ' '))} · {name}"
+        section = word(anchor, stage.replace("_", " "))
+        return section if text_key(name) == text_key(stage) else f"{section} · {name}"
     folders = {source.folder.resolve().parent for source in data.sources}
     return (folders.pop().name if len(folders) == 1 else "") or word("report_title")
 
