@@ -193,6 +193,7 @@ BROKEN = {
     "language,m\nde,50\nfr,60\nde,50\n": r"table.csv:4: 'de' is there twice",
     "language,m\nzh,50\nfr,60\nChinese (Simplified),50\n": r"the language of 'zh' has two columns",
     "model,chat,safety\nm,71,92\n": r"table.csv:1: the columns of sections have scores",
+    "no,model,de,fr\n1,m,50,60\n2,n,60,70\n": r"table.csv:1: the column 'no' numbers the rows",
     "model,size,de,fr\nm,7,50,60\n": r"table.csv:1: the column 'size' is unknown",
     "model,de,klingon\nm,50,60\n": r"table.csv:1: the column 'klingon' is unknown",
     "model,de,fr\nm,50,60\nn,50,x\n": r"table.csv:3: fr is 'x'",

@@ -178,6 +178,11 @@ def _read(path: Path) -> _Table:
     models = tuple(row for row in printed.rows if row not in averages)
     if not models:
         raise EvidenceError("the table has no row of a model", where=str(path))
+    for name in header.values:
+        # `id` and `no` are Indonesian and Norwegian, and names of columns that number the rows.
+        if len(models) > 1 and [row.numbers[name] for row in models] == [*range(1, len(models) + 1)]:
+            place = Place(str(path), 1)
+            raise RecordError(f"the column {name!r} numbers the rows", where=place, do="leave it out")
     changes = [row.numbers[name] for row in models for name in header.values]
     if header.of == "sections" and min(changes) >= 0 and max(changes) > _LARGEST_CHANGE:
         problem = "the columns of sections have scores, not changes from English"
