@@ -1,13 +1,10 @@
 import json
-import os
 import re
-import signal
 
 import msgspec
 import pytest
 from typer.testing import CliRunner
 
-import warm_process
 from batch_service import answer_batches, expired
 from chat_server import chatting, completion
 from steelyard.cli.main import build_app
@@ -443,34 +440,6 @@ def test_replies_at_the_limit_of_an_engine_are_no_reason_to_ask_for_longer_ones(
         translate(cases, tmp_path / "out", Config(to=("de",), chat=chat))
     assert "choose another engine or break up long paragraphs" in str(caught.value)
     assert "max_characters" not in str(caught.value), "an engine is asked for each paragraph by itself"
-
-
-@pytest.mark.slow
-def test_after_twenty_kills_nothing_is_asked_twice_and_the_bytes_are_the_same(tmp_path):
-    cases = write(tmp_path, [item(number) for number in range(24)])
-    with chatting(as_asked) as server:
-        chat = {"base_url": server.url, "model": "m", "num_tries": 1, "workers": 1}
-        script = f"""
-from pathlib import Path
-from steelyard.stages.translate import Config, translate
-translate(Path({str(cases)!r}), Path({str(tmp_path / "killed")!r}), Config(to=("ru",), chat={chat!r}))
-"""
-        for number in range(20):
-            before = len(server.questions)
-            with server.silent(after=1):
-                running = warm_process.Process(["-c", script])
-                while len(server.questions) < before + 2:
-                    assert not running.ends_within(0.01), number
-                os.kill(running.pid, signal.SIGKILL)
-                running.wait()
-        killed = translate(cases, tmp_path / "killed", Config(to=("ru",), chat=chat))
-        asked = len(server.questions)
-        straight = translate(cases, tmp_path / "straight", Config(to=("ru",), chat=chat))
-    # Each kill leaves one request without its answer: that one alone is asked again.
-    assert asked == 24 + 20
-    assert killed.summary == straight.summary
-    for name in ("cases.jsonl", FINDINGS_FILE, FAILED_FILE, KEPT_FILE, *REVIEW_FILES.values()):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes(), name
 
 
 def test_a_language_without_any_translation_ends_the_run_though_all_may_fail(tmp_path):

@@ -96,6 +96,24 @@ def save_opus_mt(folder, *, positions=64, seed=0):
     return str(folder)
 
 
+def teach(folder, texts, steps=300):
+    """Train the model of `save_opus_mt` to write the words of texts in the reverse order, which takes some seconds."""
+    tokenizer, model = MarianTokenizer.from_pretrained(folder), MarianMTModel.from_pretrained(folder)
+    given = tokenizer([f">>deu<< {text}" for text in texts], return_tensors="pt", padding=True)
+    written = tokenizer(
+        [" ".join(reversed(text.split())) for text in texts], return_tensors="pt", padding=True
+    ).input_ids
+    labels = written.masked_fill(written == tokenizer.pad_token_id, -100)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    torch.manual_seed(0)
+    for _ in range(steps):
+        model(**given, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with quiet():
+        model.save_pretrained(folder)
+
+
 PROGRAM = """\
 #!{python}
 import sys
@@ -105,14 +123,19 @@ elif sys.argv[1] == "-V":
     print("Apertium 0.0")
 else:
     text = sys.stdin.buffer.read().decode()
+    {log}
     if "fail" in text:
         sys.exit("no such word")
     sys.stdout.buffer.write(f"{sys.argv[2]} {text.upper()}".encode())
 """
 
 
-def save_program(path):
-    """Write a program that answers as Apertium does, with the name of the pair and the text in capital letters."""
-    path.write_text(PROGRAM.replace("{python}", sys.executable), encoding="utf-8")
+def save_program(path, *, log=None):
+    """Write a program that answers as Apertium does, with the name of the pair and the text in capital letters.
+
+    ``log`` gets a line for each text.
+    """
+    logging = "" if log is None else f"open({str(log)!r}, 'a').write(text.replace(chr(10), ' ') + chr(10))"
+    path.write_text(PROGRAM.replace("{python}", sys.executable).replace("{log}", logging), encoding="utf-8")
     path.chmod(0o755)
     return str(path)

@@ -1,5 +1,7 @@
 """Asking for an item: whole, again after damage, in parts where it is long, block by block, and never half restored."""
 
+import re
+
 import pytest
 
 from steelyard.core.comparison import Reply
@@ -235,3 +237,12 @@ def test_white_space_at_both_ends_is_that_of_the_source():
     text = ItemText("answer 1", "\n  An answer.  \n\n", "response a")
     assert translated(Translator(), [text]).texts["answer 1"].text == "\n  Ан ансвер.  \n\n"
     assert translated(Engine(), [text]).texts["answer 1"].text == "\n  Ан ансвер.  \n\n"
+
+
+def test_a_mark_in_bold_is_asked_for_again_unless_the_source_has_it_so():
+    def in_bold(question, number):
+        return re.sub(r"\**(⟦\d+⟧)\**", r"**\1**", in_cyrillic(question.messages[-1].content))
+
+    for text, problem in (("See `x.py` in the old town.", "marks"), ("See **`x.py`** in the old town.", None)):
+        item = translated(Translator(in_bold), (ItemText("user 1", text, "prompt"),))
+        assert item.problem == problem

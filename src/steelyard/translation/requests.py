@@ -9,6 +9,7 @@ and names agree and no text addresses the model from outside its section. An eng
 it gets the blocks of each text, never single sentences, and never the marks of another block.
 """
 
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
@@ -228,10 +229,15 @@ def _checked(
     if not written.strip():
         return None, "empty"
     restored = restore(protected, written)
-    if not isinstance(restored, str):
+    if not isinstance(restored, str) or _emphasized(written, protected) > _emphasized(protected.text, protected):
         return None, "marks"
     problem = rules.examine(source, restored)
     return (None, problem) if problem is not None else (restored, None)
+
+
+def _emphasized(text: str, protected: ProtectedText) -> int:
+    """Return the number of marks in bold or italics: a piece in other type is another text to a reward model."""
+    return len(re.findall(rf"[*_~]{protected.style.reading.pattern}[*_~]", text, re.IGNORECASE))
 
 
 class _Document(NamedTuple):
