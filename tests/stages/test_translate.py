@@ -365,6 +365,10 @@ def test_the_same_run_is_advised_only_where_it_sends_a_request_again(tmp_path):
     [
         ((), {}, "no language to translate into"),
         (("xx-klingon",), {}, "no known language"),
+        (("",), {}, "no known language"),
+        (("es;de",), {}, "write several with commas"),
+        (("es de",), {}, "write several with commas"),
+        (("es.de",), {}, "write several with commas"),
         (("de", "deu_Latn"), {}, "are one language"),
         (("zh", "zh_CN"), {}, "are one language"),
         (("de", "de"), {}, "named twice"),

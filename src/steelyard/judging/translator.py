@@ -1,12 +1,13 @@
 """A translator, chosen and built: a chat of any kind, the languages, and the requests for each item of a bench."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.core.errors import ConfigError
-from steelyard.core.languages import english_name, language_key, nearest_languages
+from steelyard.core.languages import english_name, language_key, language_named, nearest_languages
 from steelyard.core.protocols import TranslationEngine
 from steelyard.core.remedies import CODE, KIND, Advice, Remedy
 from steelyard.core.types import Case, JsonObject, Meta
@@ -19,6 +20,9 @@ from steelyard.translation.items import ItemText, is_of_subsets, item_texts
 from steelyard.translation.passages import Passage, PassagePair
 from steelyard.translation.requests import TranslationRules
 from steelyard.translation.wording import TargetLanguage, check_frame, check_language, check_leftovers
+
+_CODE = re.compile(r"[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*")
+_SEVERAL = re.compile(r"[A-Za-z][;,./|+\s]+[A-Za-z]")
 
 
 class TranslatorChoice(NamedTuple):
@@ -76,9 +80,10 @@ def check_languages(source: str, targets: Sequence[str]) -> None:
         raise ConfigError("no language to translate into", where="to", do=Advice("name them: ", Remedy("to", CODE)))
     seen: dict[str, str] = {}
     for code, where in ((source, "source"), *((target, "to") for target in targets)):
-        if english_name(code) is None:
+        if english_name(code) is None or not (_CODE.fullmatch(code) or language_named(code)):
             allowed = f"codes such as {', '.join(nearest_languages(code))}, zh-Hans, arb_Arab"
-            raise ConfigError(f"{code!r} is no known language", where=where, allowed=allowed)
+            do = "write several with commas, without blanks" if _SEVERAL.search(code) else None
+            raise ConfigError(f"{code!r} is no known language", where=where, allowed=allowed, do=do)
         key = language_key(code)
         if key in seen:
             problem = (
