@@ -465,3 +465,23 @@ def test_a_language_without_any_translation_ends_the_run_though_all_may_fail(tmp
         present = item(0, "ukr_Cyrl", answers=RUSSIAN)
         path = write(tmp_path, [item(0), item(1), present])
         assert translate(path, tmp_path / "some", settings).counts.dropped == {"not translated": 1}
+
+
+@pytest.mark.parametrize("frame", ['"{}"', "**{}**", "Russian: {}", '{{"text": "{}"}}', "{}\ufffd"])
+def test_framed_and_broken_translations_are_asked_for_again_and_what_is_not_seen_leaves(tmp_path, frame):
+    cases = write(tmp_path, [item(1)])
+
+    def framing(question):
+        text, is_first = as_asked(question), "refused so far" not in question["messages"][0]["content"]
+        parts = re.split(r"(^=== .* ===$)", text, flags=re.MULTILINE)
+        return "".join(
+            part if part.startswith("===") or not part.strip()
+            else f"\n{(frame if is_first else '{}').format(part.strip())}\u200b\n"
+            for part in parts
+        )  # fmt: skip
+
+    with chatting(framing) as server:
+        run = translate(cases, tmp_path / "out", config(server))
+    _, target = read_cases(tmp_path / "out" / "cases.jsonl")
+    assert [each.text for each in target.responses] == RUSSIAN
+    assert (run.summary.languages["ru"].ways, len(server.questions)) == ({"again": 3}, 2)
