@@ -41,6 +41,11 @@ def test_characters_that_nobody_wrote_are_found_where_the_language_has_no_use_fo
     assert bool(list(check_characters(pair(target, language=language)))) is is_found
 
 
+def test_an_excerpt_shows_what_is_not_seen():
+    (found,) = check_characters(pair(TARGET.replace(" viejo", "\u202e viejo")))
+    assert found.after.startswith("El pueblo⟨U+202E⟩ viejo")
+
+
 def test_characters_of_the_source_are_no_finding():
     for source in (f"\ufeff{SOURCE}", SOURCE.replace("town", "to\u00adwn"), f"{SOURCE}\0"):
         found = list(check_characters(pair(source.replace("The old", "El viejo"), source)))

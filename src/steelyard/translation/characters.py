@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from steelyard.core.languages import script_code, writing_direction
+from steelyard.core.names import mark_unseen
 from steelyard.responses.faults import broken_characters
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.passages import Passage, PassagePair
@@ -25,7 +26,7 @@ _WITHOUT_SPACES = frozenset(("Thai", "Khmr", "Laoo", "Mymr", "Tibt"))
 _OPENED = {"\u202a": "\u202c", "\u202b": "\u202c", "\u2066": "\u2069", "\u2067": "\u2069", "\u2068": "\u2069"}
 _CLOSED = frozenset(_OPENED.values())
 _BLANK = re.compile(r"[ \u00a0]")
-_MOST_CAPITALS, _SOME, _FEWEST = 0.9, 0.5, 20
+_MOST_CAPITALS, _SOME, _FEWEST, _BESIDE = 0.9, 0.5, 20, 25
 
 
 def without_unseen(translated: str, source: str, language: str | None) -> str:
@@ -65,10 +66,11 @@ def check_characters(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find broken characters, unseen ones without a use, capitals alone, and blanks that are all fixed."""
     source, target = pair
     if broken_characters(target.subject) > 0 and not source.once(_broken):
-        yield finding("characters", pair, "", target.text)
+        yield finding("characters", pair, "", mark_unseen(" ".join(target.text.split())))
     elif (seen := without_unseen(target.text, source.text, target.language)) != target.text:
         place = next((place for place, (a, b) in enumerate(zip(target.text, seen, strict=False)) if a != b), len(seen))
-        yield finding("characters", pair, "", f"U+{ord(target.text[place]):04X}: {target.text[max(0, place - 40) :]}")
+        beside = " ".join(target.text[max(0, place - _BESIDE) : place + _BESIDE].split())
+        yield finding("characters", pair, "", mark_unseen(beside))
     elif target.size < _FEWEST:
         return
     elif _share_of_capitals(target) > _MOST_CAPITALS and source.once(_share_of_capitals) < _SOME:
