@@ -69,8 +69,8 @@ def check_characters(pair: PassagePair) -> Iterator[DamageFinding]:
         yield finding("characters", pair, "", mark_unseen(" ".join(target.text.split())))
     elif (seen := without_unseen(target.text, source.text, target.language)) != target.text:
         place = next((place for place, (a, b) in enumerate(zip(target.text, seen, strict=False)) if a != b), len(seen))
-        beside = " ".join(target.text[max(0, place - _BESIDE) : place + _BESIDE].split())
-        yield finding("characters", pair, "", mark_unseen(beside))
+        context = " ".join(target.text[max(0, place - _BESIDE) : place + _BESIDE].split())
+        yield finding("characters", pair, "", mark_unseen(context))
     elif target.size < _FEWEST:
         return
     elif _share_of_capitals(target) > _MOST_CAPITALS and source.once(_share_of_capitals) < _SOME:
