@@ -16,6 +16,8 @@ from steelyard.io.kept import read_kept
 from steelyard.judging.translation_run import FAILED_FILE, FINDINGS_FILE, KEPT_FILE, REVIEW_FILES
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
+from steelyard.stages.languages import Config as LanguagesConfig
+from steelyard.stages.languages import languages
 from steelyard.stages.translate import Config, translate
 from steelyard.stages.translate import forecast as forecast_translations
 from translators import ANSWERS, QUESTION, as_asked, translation_of
@@ -174,6 +176,11 @@ def test_damage_is_found_written_and_left_out_in_every_language(tmp_path):
     )
     assert evaluated.counts.num_in == 3 * 29
     assert evaluated.counts.noted["not among the kept prompts"] == 3
+    # A reduced bench is said to be one, also of the languages.
+    reduced = ("not_kept", 3, 3 * 30)
+    compared = languages([tmp_path / "evaluated"], out=tmp_path / "languages", config=LanguagesConfig(num_resamples=5))
+    for run in (evaluated, compared):
+        assert [(each.check, each.count, each.total) for each in run.findings if each.check == "not_kept"] == [reduced]
 
 
 def test_translations_made_elsewhere_are_examined_and_none_is_made(tmp_path):

@@ -210,6 +210,11 @@ class BenchCases:
         self.warnings = dict(warnings)
         self._size = size
 
+    def findings(self) -> tuple[InputFinding, ...]:
+        """Return that prompts were left out, after a reading: the rest is another benchmark than the whole."""
+        number = self.warnings.get(NOT_KEPT, 0)
+        return (InputFinding(check="not_kept", count=number, total=number + len(self)),) if number else ()
+
     def __len__(self) -> int:
         if self._size is None:
             deque(self, maxlen=0)

@@ -172,7 +172,7 @@ def evaluate(
         forget_lines(result)
         evaluation, findings = _with_evidence_on_labels(evaluated.evaluation, again, chosen, judged_files or files)
         summary = summarise(evaluation)
-        result.findings += (*findings, *reversed_scores(summary, evaluated.model.model))
+        result.findings += (*cases.findings(), *findings, *reversed_scores(summary, evaluated.model.model))
         result.findings += overlap_findings(cases, seen, choice=choice, scores=scores, train_cases=[train_cases])
         result.summary = replace(
             summary,

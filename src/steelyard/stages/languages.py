@@ -8,9 +8,10 @@ from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Counts, Run
-from steelyard.evaluation.evaluations import check_equal_settings, read_evaluation
+from steelyard.evaluation.evaluations import check_equal_settings, model_names, read_evaluation
 from steelyard.evaluation.language_table import LanguageTable
 from steelyard.evaluation.languages import LanguagesSummary
+from steelyard.evaluation.leaderboard import joined_findings
 from steelyard.evaluation.parallel_draws import table_of_runs
 from steelyard.evaluation.parallel_items import read_shared, summarise_languages
 from steelyard.evaluation.parallel_runs import FoundRuns
@@ -121,6 +122,7 @@ def languages(
         result.summary = summarise_languages(
             run, evaluated, shared, num_resamples=config.num_resamples, seed=config.seed
         )
+        result.findings = run.findings
         result.counts = Counts(num_in=shared.num_read, num_used=len(shared.items), dropped=shared.dropped)
 
     return run_stage(out, "languages", Run[LanguagesSummary], write, config=config, inputs=inputs, force=force)
@@ -164,6 +166,7 @@ def _many(
         noted = {"prompts": result.summary.num_shared}
         if num_left_out:
             noted["items that not every model has in every language, left out"] = num_left_out
+        result.findings = joined_findings(dict(zip(model_names(every, runs), runs, strict=True)))
         result.counts = Counts(num_in=len(every), num_used=len(every), noted=noted)
 
     return run_stage(out, TABLE_STAGE, Run[LanguageTable], write, config=config, inputs=inputs, force=force)
