@@ -419,6 +419,8 @@ def test_numbers_in_other_forms_are_the_same(source, text, language):
         ("He likes coffee.", "A él no le gusta el café.", "es"),
         ("He likes coffee.", "他不喜欢咖啡。", "zh"),
         ("He likes coffee.", "הוא לא אוהב קפה.", "he"),
+        ("Do not write to the office.", "כתוב אל המשרד.", "he"),
+        ("Write to the office.", "אל תכתוב אל המשרד.", "he"),
         ("He likes coffee.", "उसे कॉफी पसंद नहीं है।", "hi"),
         ("He likes coffee.", "Kahve sevmiyor.", "tr"),
         # Words that begin as those that deny something.
@@ -468,6 +470,7 @@ def test_a_lost_or_added_negation_is_found(source, text, language):
         ("Go, otherwise stay.", "Pergi, jika tidak, tinggal.", "id"),
         ("Go, otherwise stay.", "Pumunta, kung hindi, manatili.", "tl"),
         ("Go, otherwise stay.", "Đi, nếu không, ở lại.", "vi"),
+        ("Write to the office.", "כתוב אל המשרד.", "he"),
     ],
 )
 def test_negation_by_other_means_is_none(source, text, language):
