@@ -189,13 +189,15 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
     questions = kind.questions(tuple(blind.texts), catalogues_of(settings))
     # A case of translations that names one language names theirs: that of its source is not known.
     is_of_translation = shown.kind == "translation_quality" and "answer_language" not in (shown.case.prompt.meta or {})
+    # Where tasks are filed under a language, the page names that beside the texts.
+    category = (*(shown.case.prompt.category or ()), "")[0] if kind.is_by_language else shown.category
     return TaskView(
         assignment=shown.number,
         until=shown.until,
         kind=shown.kind,
         language="" if is_of_translation else shown.case.prompt.language or "",
         answer_language=answer_language(shown.case.prompt) or "",
-        category="" if kind.is_by_language else category_name(shown.category, language),
+        category=category_name(category, language),
         # A text that is entered begins as the last turn: only then is it needed as it was written.
         prompt_text=turns[-1].content if turns and any(each.input == "text" for each in questions) else "",
         prompt=tuple(TurnView(role=turn.role, html=str(shown_text(turn.content, language))) for turn in turns),
