@@ -6,7 +6,7 @@ line where a line of it is prose.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 _KEYWORDS = "(?!(?:in|for|not|and|or|is|if|else|while|return) )"
 _NO_PROSE = rf"(?!.*\b{_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}})"
@@ -15,23 +15,47 @@ _NO_WORDS = r"(?!\s*(?!(?:new|not|await|yield|typeof) )[A-Za-z]+(?: [A-Za-z]+)+[
 _QUOTED = r"\"[^\"]*+\"|'[^']*+'|[^()]"
 _IN_BRACKETS = rf"(?:{_QUOTED}|\((?:{_QUOTED}|\((?:{_QUOTED}|\((?:{_QUOTED})*+\))*+\))*+\))*+"
 """What a pair of brackets encloses, with three more levels of pairs: a call ends with the bracket that closes it."""
-_CODE_LINE = re.compile(
-    r"\s*(?:>>>|\.\.\. |(?:async )?def \w+\s*\(|class \w+\s*[(:]|import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import "
-    rf"|(?:if|elif|for|while|with|except)\b{_NO_PROSE}(?=.*[\[\](){{}}=<>_]).*:\s*"
-    r"(?:(?:continue|break|pass|return\b.*|[\w.]+ ?[-+*/]?= .*)?|#.*)$|(?:else|try|finally)\s*:\s*(?:#.*)?$"
-    rf"|return(?:\s{_NO_PROSE}(?=.*[\[\](){{}}=+*/%_\d'\"]).*|;|\s*$)|[}})\];,]+\s*$|['\"][^'\"]{{0,80}}['\"]\s*:\s*.*,\s*$"
-    r"|@\w+\s*(?:\(.*)?$|#include|(?:func|fn|function)\s+[\w.$*]*\s*[<(\[]"
-    rf"|(?:const|let|var)\s{_NO_PROSE}(?:[^=;]*=|\w+;).*"
-    r"|(?:public|private|protected|static)\s(?:[\w<>\[\],.? ]*\w\(.*|.*[{;}]\s*)$"
-    rf"|(?:[\w.]+\(){{1,3}}{_IN_BRACKETS}\)(?:[\w.]*\({_IN_BRACKETS}\)|\[[^\[\]]*+\]|\.\w+)*+[)\]}}]*+\s*"
-    r"(?:[;{]?|(?:#|//|[=!<>]=|=>|->|\u279e|=).*)$|[\w.]+\(.*[=-]> ?\{\s*$"
-    r"|Traceback \(most recent call last\):|\s+File \"[^\"]*\", line \d|\s+at [\w.$<>/]+ ?\(.*\)\s*$"
-    r"|[A-Z]\w+(?:Error|Exception): "
-    r"|SELECT\s.{1,300}\sFROM\s|(?:INSERT INTO|UPDATE|DELETE FROM|(?:CREATE|ALTER|DROP) TABLE)\s+[\w.]+(?:\s|;|$)"
-    r"|\$ [a-z./~][!-~ ]*$"
-    rf"|{_NO_PROSE}(?=[\x20-\x7e\t]*$)"
-    rf"(?:[\w.\[\]'\"]+(?:, ?[\w.\[\]'\"]+)*\s*[-+*/|&%]?={_NO_WORDS}[^=].*|(?=.*[=(){{}}\[\]]).*[;{{]\s*$))"
+_COMMANDS = (
+    "(?:sudo|apt(?:-get)?|brew|conda|pip3?|npm|npx|yarn|pnpm|git|docker|kubectl|cargo|curl|wget|ssh|scp|rsync|cd|ls|mkdir"
+    "|rmdir|rm|cp|mv|chmod|chown|cat|grep|nano|vim|systemctl|export|source|python3?|node|make|echo)"
 )
+_STATEMENTS = (
+    r">>>(?! *(?!(?:import|from|def|for|while|if|not|print|del|class|with|assert|lambda)\b)[A-Za-z]+ [A-Za-z<]+)",
+    r"(?:async )?def \w+\s*\(|class \w+(?:\(.*\))?\s*:\s*(?:#.*|pass\s*|\.\.\.\s*)?$|import [\w.]+(?: as \w+)?\s*$",
+    r"from [a-z_.][\w.]* import (?:[(*]|\w+(?: as \w+)?(?:, ?\w+(?: as \w+)?)*\s*(?:#.*)?$)",
+    (
+        rf"(?:if|elif|while)\b{_NO_PROSE}(?=.*(?:[=<>\[\]{{}}_]|\w\(|\w\.\w)).*:\s*"
+        r"(?:(?:continue|break|pass|return\b.*|[\w.]+ ?[-+*/]?= .*)?|#.*)$"
+    ),
+    r"while (?:True|1):|for [\w, ()*]+ in .*(?:[(\[{_]|\w\.\w).*:\s*(?:#.*)?$|with [\w.]+\(.*:\s*(?:#.*)?$",
+    r"(?:else|try|finally|except(?: [\w.(), ]+?)?(?: as \w+)?)\s*:\s*(?:#.*)?$",
+    rf"return(?:\s(?![a-z]+ \(){_NO_PROSE}(?=.*[\[\](){{}}=+*/%_\d'\"]).*|;|\s*$)",
+    r"return (?:\w+;|None|True|False|null|nil)\s*$",
+    r"raise \w+\(|assert .*(?:==|\w\()",
+    rf"[}})\];,]+\s*$|['\"][^'\"]{{0,80}}['\"]\s*:{_NO_PROSE}\s*.*,\s*$|@\w[\w.]*\(|#(?:include|define)\b",
+    r"(?:func|fn|function)\s+[\w.$*]+[<(\[]|function\s*\(.*\{|func \(\w+ \*?\w+\) \w",
+    rf"(?:const|let|var)\s{_NO_PROSE}(?:[^=;]*=(?!\s*(?:all|the)\b)|\w+;).*",
+    r"(?:public|private|protected|static)\s(?:[\w<>\[\],.? ]*\w\(.*|.*[{;}]\s*)$",
+    (
+        rf"(?:[\w.]+\(){{1,3}}{_IN_BRACKETS}\)(?:[\w.]*\({_IN_BRACKETS}\)|\[[^\[\]]*+\]|\.\w+)*+[)\]}}]*+\s*"
+        r"(?:[;{]?|(?:#|//|[=!<>]=|=>|->|\u279e|=).*)$|[\w.]+\(.*[=-]> ?\{\s*$"
+    ),
+    r"Traceback \(most recent call last\):|\s+File \"[^\"]*\", line \d|\s+at [\w.$<>/]+ ?\(.*\)\s*$",
+    r"[A-Z]\w+(?:Error|Exception): |(?:using|export|use|package|typedef) [^.!?]*;\s*$",
+    r"SELECT\s+(?:DISTINCT\s+)?[^\s,]+(?: AS \w+)?(?:\s*,\s*[^\s,]+(?: AS \w+)?)*\s+FROM\s+\S",
+    r"(?:INSERT INTO|(?:CREATE|ALTER|DROP) TABLE)\s+[\w.]+(?:\s|;|$)|UPDATE\s+[\w.]+\s+SET\s",
+    rf"DELETE FROM [\w.]+\s*(?:;|WHERE|$)|\$ (?:{_COMMANDS}\b|\.?/)",
+    (
+        rf"{_NO_PROSE}(?=[\x20-\x7e\t]*$)(?:[\w.\[\]'\"]+(?:, ?[\w.\[\]'\"]+)*\s*[-+*/|&%]?={_NO_WORDS}[^=].*"
+        r"|(?=.*(?:[={}\[\]]|\w!?\(|if \(|\+\+|--|<<)).*;\s*$|(?:(?=.*[\w)=]).*)?\{\s*$)"
+    ),
+)
+_CODE_LINE = re.compile(rf"\s*(?:{'|'.join(_STATEMENTS)})")
+_WEAK_CODE_LINE = re.compile(
+    r"\s*(?:@\w+\s*$|[A-Z][A-Za-z.]*\([A-Za-z][A-Za-z ,.]*\)\s*$|[a-z]+\((?:s|es|n|in|e)\)\s*$"
+    r"|(?=.*[A-Za-z]{3})[A-Za-z]+(?:, ?[A-Za-z]+)*\s*=(?!=)(?!.*(?:\w\(|\w\.[A-Za-z]))[A-Za-z0-9 +\-*/().,%$€£^]+$)"
+)
+"""A line that may be prose: ``Profit = Revenue - Costs``, ``Horse(Tamed)``. It is code beside a line that is."""
 _INDENTED_CODE_LINE = re.compile(
     r"(?:\s{4,}|\t\s*)(?:#|//).*$|\s+(?=[\x20-\x7e]*$)(?:for \w+(?:, ?\w+)* in .*:"
     r"|(?:if|elif|while)(?: [\w.]+){1,7}\s*:|return(?: not)? \w+|with .*:"
@@ -39,11 +63,7 @@ _INDENTED_CODE_LINE = re.compile(
 )
 """Lines that are those of a program where they are indented: ``for x in y:``, ``return x``."""
 _COMMENT = re.compile(r"\s*(?:#(?!\w)|//|--\s|/\*)")
-_SHELL = re.compile(
-    r"\s*(?:[$%] )?(?:sudo|apt(?:-get)?|brew|conda|pip3?|npm|npx|yarn|pnpm|git|docker|kubectl|cargo|curl|wget|ssh|scp"
-    r"|rsync|cd|ls|mkdir|rmdir|rm|cp|mv|chmod|chown|nano|vim|systemctl|export|source|python3?|node|make|echo)"
-    r"(?: [!-~]+)*\s*$"
-)
+_SHELL = re.compile(rf"\s*(?:[$%] )?{_COMMANDS}(?: [!-~]+)*\s*$")
 """A command of a shell, in an indented block alone: ``make`` and ``export`` are words, too."""
 _QUOTED_OR_COMMENT = re.compile(r"\"[^\"]*+\"|'[^']*+'|(?:\s#|//|\s--\s).*")
 _PROSE_WITHIN = re.compile(r"[^\W\d_\x00-\x7f]|\b[a-z]{2,} (?:[a-z] )?[a-z]{2,}\b.*(?<!\.)\.\s*\Z")
@@ -64,17 +84,24 @@ def is_code_line(line: str) -> bool:
     return _CODE_LINE.match(line) is not None or _INDENTED_CODE_LINE.match(line) is not None
 
 
-def code_lines(lines: Sequence[str]) -> Iterator[bool]:
-    """Yield for each line whether it is one of a program; the lines after a call in a Python session are its result.
+def code_lines(lines: Sequence[str]) -> list[bool]:
+    """Return for each line whether it is one of a program; the lines after a call in a Python session are its result.
 
-    A line that defines a function in words is prose.
+    A line that defines a function in words is prose, and so is one that could be words where no line beside it is code.
     """
+    result: list[bool] = []
     is_session = False
     for line in lines:
         body = line.strip()
-        is_session = body.startswith(">>>") or (is_session and bool(body) and body not in _STRING_ENDS)
-        is_code = bool(body) and (is_session or is_code_line(line))
-        yield is_code and (is_comment(line) or not _PROSE_WITHIN.search(_QUOTED_OR_COMMENT.sub("", line)))
+        begins = body.startswith(">>>") and is_code_line(line)
+        is_session = begins or (is_session and bool(body) and body not in _STRING_ENDS)
+        is_code = bool(body) and (is_session or (is_code_line(line) and not _WEAK_CODE_LINE.match(line)))
+        result.append(is_code and (is_comment(line) or not _PROSE_WITHIN.search(_QUOTED_OR_COMMENT.sub("", line))))
+    for order in (range(1, len(lines)), range(len(lines) - 2, -1, -1)):
+        for number in order:
+            beside = number - order.step
+            result[number] |= result[beside] and _WEAK_CODE_LINE.match(lines[number]) is not None
+    return result
 
 
 def program_lines(lines: Sequence[str]) -> list[bool]:
@@ -130,7 +157,7 @@ def _is_prose(line: str) -> bool:
     num_words = len(_WORD.findall(line))
     first = _SENTENCE.match(line)
     is_begun = first is not None and first[1] == first[1].upper()
-    if num_words >= _FEWEST_WORDS and is_begun:
+    if is_begun and (num_words >= _FEWEST_WORDS or _WEAK_CODE_LINE.match(line)):
         return True
     is_long = num_words >= _FEWEST_WORDS or (num_words > 1 and _LABEL.fullmatch(line) is not None)
     return (is_long or is_begun) and not _CODE_SIGN.search(line)
