@@ -200,7 +200,7 @@ def _crossed(pieces: Sequence[ProtectedPiece]) -> list[MarkFault]:
 def own_lines(protected: ProtectedText, text: str) -> dict[int, tuple[str, int, int]]:
     """Return the marks that have a line of their own: the beginning of the line, and its place, by the mark's number.
 
-    Only markers of lists and quotations and blanks may stand beside them.
+    Markers of lists and quotations, and blanks, do not count as text of the line.
     """
     lined = {number for number, piece in protected.by_number.items() if piece.kind in _LINED_KINDS}
     mark = protected.style.reading.pattern
@@ -236,7 +236,7 @@ def _moved(protected: ProtectedText, translated: str) -> list[MarkFault]:
 
 
 def _added(protected: ProtectedText, prose: str) -> list[MarkFault]:
-    """Return the signs of code of which the prose of the translation has more than that of the text."""
+    """Return the signs of code that are more frequent in the prose of the translation than in that of the text."""
     texts = without_marks(protected), prose
     before, after = (Counter(_ADDED.findall(text)) for text in texts)
     lost = ["!["] * (texts[0].count("![") > texts[1].count("!["))

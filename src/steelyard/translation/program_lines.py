@@ -11,10 +11,10 @@ from collections.abc import Sequence
 _KEYWORDS = "(?!(?:in|for|not|and|or|is|if|else|while|return) )"
 _NO_PROSE = rf"(?!.*\b{_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}})"
 _NO_WORDS = r"(?!\s*(?!(?:new|not|await|yield|typeof) )[A-Za-z]+(?: [A-Za-z]+)+[.;]?\s*$)"
-"""What is assigned is not words alone, as in ``English = of England``."""
+"""An assigned value that is not words alone, as in ``English = of England``."""
 _QUOTED = r"\"[^\"]*+\"|'[^']*+'|[^()]"
 _IN_BRACKETS = rf"(?:{_QUOTED}|\((?:{_QUOTED}|\((?:{_QUOTED}|\((?:{_QUOTED})*+\))*+\))*+\))*+"
-"""What a pair of brackets encloses, with three more levels of pairs: a call ends with the bracket that closes it."""
+"""The content of a pair of brackets, with three more levels of pairs: a call ends with the bracket that closes it."""
 _COMMANDS = (
     "(?:sudo|apt(?:-get)?|brew|conda|pip3?|npm|npx|yarn|pnpm|git|docker|kubectl|cargo|curl|wget|ssh|scp|rsync|cd|ls|mkdir"
     "|rmdir|rm|cp|mv|chmod|chown|cat|grep|nano|vim|systemctl|export|source|python3?|node|make|echo)"
@@ -99,13 +99,12 @@ def code_lines(lines: Sequence[str]) -> list[bool]:
         result.append(is_code and (is_comment(line) or not _PROSE_WITHIN.search(_QUOTED_OR_COMMENT.sub("", line))))
     for order in (range(1, len(lines)), range(len(lines) - 2, -1, -1)):
         for number in order:
-            beside = number - order.step
-            result[number] |= result[beside] and _WEAK_CODE_LINE.match(lines[number]) is not None
+            result[number] |= result[number - order.step] and _WEAK_CODE_LINE.match(lines[number]) is not None
     return result
 
 
 def program_lines(lines: Sequence[str]) -> list[bool]:
-    """Return which lines of a text are a program's: those that tell, and those between two of them that are no prose.
+    """Return which lines of a text are a program's: those that tell, and those without prose between two of them.
 
     Comments are prose.
     """
