@@ -5,6 +5,7 @@ stops at a character that begins the next match, so that the time is linear in t
 
 Numbers in prose stay text, with or without units: translators write ``3,5 km`` where English has ``3.5 km``, and
 checks after the translation compare values. Numbers of a technical form are pieces: versions, ``0x1F``, ``16px``.
+Words within formulas, titles of links and attributes of tags stay with their piece, which several marks could break.
 Ambiguous text stays text where it is probably prose (``item(s)``, ``$5 and $6``), and is a piece where a translation
 would break it (``np.array``, names with inner capitals).
 """
