@@ -487,6 +487,56 @@ def test_votes_under_names_in_other_languages_are_read(tmp_path, rows, verdicts)
     assert [each.verdict for one in cases for each in one.judgments] == verdicts
 
 
+@pytest.mark.parametrize(
+    ("field", "ratings", "meta"),
+    [
+        ({"ratings": {"ann": 6, "bob": None}}, [("ann", "rating", 6.0, None)], None),
+        ({"scores": {"helpfulness": 6, "overall": "3"}},
+         [(None, "helpfulness", 6.0, None), (None, "overall", 3.0, None)], None),
+        ({"ratings": [{"annotator": "ann", "score": "6", "scale": 7}, {"annotator": "bob", "score": None}]},
+         [("ann", "score", 6.0, {"scale": 7})], None),
+        ({"annotations": [{"user_id": 4, "value": 2}, {"user_id": 5, "value": None, "comment": "cut off"}]},
+         [("4", "rating", 2.0, None)],
+         {"annotations": [{"user_id": 4, "value": 2}, {"user_id": 5, "value": None, "comment": "cut off"}]}),
+        ({"rating": "5", "note": "x"}, [(None, "rating", 5.0, None)], {"note": "x"}),
+        ({"ratings": "see sheet 2"}, [], {"ratings": "see sheet 2"}),
+    ],
+)  # fmt: skip
+def test_ratings_inside_the_answers_of_a_list_are_read_and_nothing_beside_them_is_lost(tmp_path, field, ratings, meta):
+    """They were kept in the answers' ``meta``, and nothing said so; or they counted as left out."""
+    row = {"messages": [{"role": "user", "content": "q"}], "responses": [{"content": "a"} | field, {"content": "b"}]}
+    write_rows(tmp_path / "rows.json", [row])
+    done = convert(tmp_path / "rows.json", tmp_path / "cases.jsonl")
+    (case,) = read_cases(tmp_path / "cases.jsonl")
+    first = case.responses[0]
+    assert [(None if each.rater == "unknown" else each.rater, each.dimension, each.value, each.meta)
+            for each in case.ratings] == ratings  # fmt: skip
+    assert {each.response for each in case.ratings} <= {first.id}
+    assert first.meta == meta
+    assert not any("left out" in name for name in done.noted)
+
+
+def test_grades_of_several_people_beside_two_answers_are_no_table_of_answers_alone(tmp_path):
+    rows = [
+        {
+            "prompt": f"q{n}",
+            "response_a": "a",
+            "response_b": "b",
+            "ann": grade,
+            "bob": -grade,
+            "model_a": "x",
+            "model_b": "y",
+        }
+        for n, grade in enumerate((3, -1, 2, None))
+        if grade
+    ]
+    write_rows(tmp_path / "rows.json", rows)
+    with pytest.raises(KindError) as refused:
+        convert(tmp_path / "rows.json", tmp_path / "cases.jsonl")
+    assert 'judge_column=["ann","bob"]' in str(refused.value)
+    assert "model_a" not in str(refused.value).partition("  do:")[2]
+
+
 def case_of_printed_command(rows, tmp_path, monkeypatch):
     """The case that the command makes which the refusal of the rows prints."""
     write_rows(tmp_path / "rows.jsonl", rows)

@@ -12,6 +12,7 @@ from typing import Any
 from steelyard.core.types import JsonObject
 from steelyard.curation.answer_names import column_word, column_words, ordered_names, pair_names
 from steelyard.curation.nested_columns import has_column
+from steelyard.curation.published_tables import PUBLISHED_TABLES
 from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side
 
 _PROMPTS = column_words(
@@ -63,7 +64,7 @@ ANNOTATORS = column_words(
 )  # fmt: skip
 """Names of columns of those who judged."""
 _JUDGES = (*ANNOTATORS, "user", "user_id", "username", "who", "wer")
-_ASPECTS = re.compile(r"overall|help|harm|safe|accura|correct|fluen|quality|style|relevan|coheren|complex|verbos|truth|"
+ASPECTS = re.compile(r"overall|help|harm|safe|accura|correct|fluen|quality|style|relevan|coheren|complex|verbos|truth|"
                       r"factual|clarity|creativ|informative|concise|总体|有用|安全|质量|流畅|准确")  # fmt: skip
 """Parts of names of what is judged; columns of labels under other names are those of people."""
 _TIMES = ("time", "timestamp", "tstamp", "created_at", "submitted_at")
@@ -78,37 +79,6 @@ _ENDS = tuple(column_words(*ends) for ends in (
     tuple("abcdefgh"), tuple("123456789"), tuple("0123456789"), ("left", "right"), ("first", "second"), ("甲", "乙"),
     tuple("абвг"), tuple("أبج"), ("الأول", "الثاني", "الثالث", "الرابع", "الخامس"), ("左", "右"), tuple("一二三四五"),
 ))  # fmt: skip
-_KNOWN: tuple[JsonObject, ...] = (
-    # compar:IA, after utils/schemas/votes.sql of betagouv/ComparIA: the prompt is inside both conversations.
-    {"prompt_column": [], "first_column": "conversation_a", "second_column": "conversation_b",
-     "label_column": "chosen_model_name", "tie_column": "both_equal",
-     "author_column": ["model_a_name", "model_b_name"], "judge_column": "visitor_id", "time_column": "timestamp"},
-    # Arena 55k of LMSYS: lists of turns as JSON text, and a column of 0 and 1 for each vote.
-    {"prompt_column": ["prompt"], "first_column": "response_a", "second_column": "response_b",
-     "label_column": ["winner_model_a", "winner_model_b"], "tie_column": "winner_tie",
-     "author_column": ["model_a", "model_b"]},
-    # OpenAI's comparisons of summaries (openai/summarize_from_feedback): choice counts from 0.
-    {"prompt_column": ["info.post", "info.article"], "first_column": "summaries.0.text",
-     "second_column": "summaries.1.text", "label_column": "choice", "labels": {"0": "left", "1": "right"},
-     "author_column": ["summaries.0.policy", "summaries.1.policy"], "judge_column": "worker", "batch_column": "batch"},
-    # OpenAI's ratings of one summary each, beside those comparisons.
-    {"prompt_column": ["info.post", "info.article"], "response_column": "summary.text",
-     "rating_column": "summary.axes.overall", "author_column": "summary.policy", "judge_column": "worker"},
-    # SHP of Stanford: 1 is the first answer, 0 the second.
-    {"prompt_column": ["history"], "first_column": "human_ref_A", "second_column": "human_ref_B",
-     "label_column": "labels", "labels": {"1": "left", "0": "right"}},
-    {"prompt_column": ["question.full_text"], "response_column": ["answer_0", "answer_1"],
-     "rating_column": ["score_0", "score_1"]},  # OpenAI's webgpt_comparisons: scores from -1 to 1
-    # The rows of OpenAI's preference fine-tuning.
-    {"prompt_column": ["input.messages"], "chosen_column": "preferred_output",
-     "rejected_column": "non_preferred_output"},
-    # Prometheus' Preference and Feedback Collection: ``instruction`` is the request to the judge.
-    {"prompt_column": ["orig_instruction"], "first_column": "orig_response_A", "second_column": "orig_response_B",
-     "label_column": "orig_preference", "reference_column": "orig_reference_answer", "judge_kind": "llm"},
-    {"prompt_column": ["orig_instruction"], "response_column": "orig_response", "rating_column": "orig_score",
-     "reference_column": "orig_reference_answer", "judge_kind": "llm"},
-)  # fmt: skip
-"""Published tables whose columns or labels tell less than their authors do, as settings of the format ``columns``."""
 _REFERENCES = ("reference", "reference_answer", "ground_truth", "gold_answer")
 _OF_REFERENCES = re.compile(r"best|gold|correct|reference|ideal|正确|最佳|标准|参考|正解|模範|эталон|صحيح|सही|정답")
 """Parts of names of answers that others are compared with."""
@@ -116,6 +86,8 @@ _BEST_OF = ("prompt", "scores", "sampled_conflict_pairs", "response_1")
 """The columns of PPE's best-of-k sets (lmarena-ai): answers from ``response_1`` on, and a list of their scores."""
 _OTHERS = ("turn", "turns", "split", "source", "subset", "difficulty", "seed", "index")
 _DIGITS = {"0", "1", "2", "3"}
+_GRADE = re.compile(r"[+-]?(?:\d|10)")
+"""A cell with a whole number of a scale: up to ten, also below zero."""
 _SHORT_LABEL, _MOST_LABELS = 24, 6
 
 
@@ -258,7 +230,12 @@ class ColumnGuess:
             and (stem in ("", *_ANSWERS) or not (is_sure or stem in (*_AUTHORS, *_RATINGS) or {*group} <= {*numbers}))
         ]
         pair = next((group for group in groups if len(group) == 2), None)
-        judges = [] if is_sure else self._annotators(lambda cell: cell in _DIGITS or bool(choice_of(cell, pair or ())))
+        judges = (
+            []
+            if is_sure
+            else self._annotators(lambda cell: bool(_GRADE.fullmatch(cell) or choice_of(cell, pair or ())))
+        )
+        judges = [name for name in judges if name not in (pair or ())]
         if pair is not None and (label := judges or self._label(pair, is_sure=is_sure)):
             self.settings.update(first_column=pair[0], second_column=pair[1])
             self.settings["judge_column" if judges else "label_column"] = label
@@ -277,7 +254,7 @@ class ColumnGuess:
 
     def _published(self) -> JsonObject | None:
         """Return the settings of the published table that has these columns."""
-        for known in _KNOWN:
+        for known in PUBLISHED_TABLES:
             columns = (value for key, value in known.items() if key.endswith("_column"))
             wanted, *others = ([value] if isinstance(value, str) else value for value in columns)
             # Of several columns of prompts, as of posts and of articles, a file may have one.
@@ -296,8 +273,10 @@ class ColumnGuess:
         objects = self._free(lambda value: isinstance(value, dict) and not _is_turn(value))
         known = {*_LANGUAGES, *_CATEGORIES, *_IDS, *_OTHERS}
         labels = [name for name in self._free(_is_label) if column_word(name) not in known]
-        cells = ({str(row.get(name) or "").strip().casefold() for row in self._rows} - {""} for name in labels)
-        return bool(names or objects or any(values <= LABELS.keys() | _DIGITS for values in cells))
+        cells = [{str(row.get(name) or "").strip().casefold() for row in self._rows} - {""} for name in labels]
+        # Two columns or more of grades, as of seven points, are those of annotators.
+        num_graded = sum(all(map(_GRADE.fullmatch, values)) for values in cells)
+        return bool(names or objects or num_graded > 1 or any(values <= LABELS.keys() | _DIGITS for values in cells))
 
     def _label(self, pair: Sequence[str], *, is_sure: bool) -> str | None:
         """Return the column whose cells are labels."""
@@ -331,7 +310,9 @@ class ColumnGuess:
         if is_sure or certain:
             return certain
         known_cells = {name: sum(choice_of(value, pair) is not None for value in cells[name]) for name in cells}
+        authors = {name for stem, group in self._groups().items() if stem in _AUTHORS for name in group}
         few = [name for name, values in cells.items() if known_cells[name] or 1 < len(values) <= _MOST_LABELS]
+        few = [name for name in few if name not in authors]
         candidates = [name for name in reversed(few) if column_word(name) not in _JUDGES]
         return max(candidates, key=known_cells.__getitem__, default=None)
 
@@ -340,7 +321,7 @@ class ColumnGuess:
         free = self._free(lambda value: _is_label(value) and is_evidence(str(value).strip()))[::-1]
         names = [name for name in free if not _OF_ROWS.search(name.casefold())]
         words = {column_word(name) for name in names}
-        is_other = not words.isdisjoint((*_LABELS, *_RATINGS, *_OTHERS, *_IDS)) or any(map(_ASPECTS.search, words))
+        is_other = not words.isdisjoint((*_LABELS, *_RATINGS, *_OTHERS, *_IDS)) or any(map(ASPECTS.search, words))
         return [] if is_other or len(names) < 2 else names
 
     def _add_prompt(self) -> None:

@@ -6,29 +6,29 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row, is_number, parse_number
+from steelyard.core.protocols import Row, parse_number
 from steelyard.core.types import JsonObject, Kind, Message, Meta, Verdict
 from steelyard.curation.column_names import LISTS
 from steelyard.curation.nested_columns import is_nested
 from steelyard.io.json_text import decode_list
-from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns
+from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
+from steelyard.plugins.formats._nested_ratings import NestedRating, nested_ratings
 from steelyard.plugins.formats._pairs import cut_turns
-from steelyard.plugins.formats._turns import are_conversations, decoded_turns, earlier_turns, turns_of
+from steelyard.plugins.formats._turns import are_conversations, count_other_keys, decoded_turns, earlier_turns, turns_of
 
 Shape = Literal["pairs", "labelled pairs", "answers"]
 Turns = tuple[Message, ...]
 _TEXT_KEYS = ("text", "content", "response", "answer", "output", "completion", "generation")
 _AUTHOR_KEYS = ("model", "author", "model_name", "generator")
-_RATING_KEYS = ("score", "rating", "reward", "grade", "rank")
 
 
 class AnswerCell(NamedTuple):
-    """An answer of a row, with its author and its number; ``dimension`` is the name of a number of its own."""
+    """An answer of a row, with its author and its number; ``nested`` are ratings in an object of its own."""
 
     turns: Turns
     author: str | None = None
     rating: float | None = None
-    dimension: str | None = None
+    nested: tuple[NestedRating, ...] = ()
     meta: Meta | None = None
 
 
@@ -94,7 +94,7 @@ class TableColumns(NamedTuple):
     def values(self, row: Row, warnings: Counter[str]) -> RowValues:
         """Return the values of a row. Raises RecordError for a cell that cannot be read."""
         if self.shape == "answers":
-            prompt, answers = self._prompt(row), self._all_answers(row)
+            prompt, answers = self._prompt(row), self._all_answers(row, warnings)
         else:
             sides = self._exchanges(row) or decoded_turns([row.value.get(key) for key in self.answers])
             turns = [
@@ -167,8 +167,10 @@ class TableColumns(NamedTuple):
         text = row.optional_text(self.system) if self.system else None
         return (Message(role="system", content=text),) if text else ()
 
-    def _all_answers(self, row: Row) -> tuple[AnswerCell, ...]:
+    def _all_answers(self, row: Row, warnings: Counter[str]) -> tuple[AnswerCell, ...]:
         """Return the answers of a row: one, those of a list, or one for each column that is not empty."""
+        for name in self.answers:
+            count_other_keys([item for item in as_list(row.value.get(name)) if not answer_fields(item)], warnings)
         if len(self.answers) > 1:
             authors = [self._name(row, key) for key in self.authors] or self.answers
             if len(self.ratings) > 1:
@@ -196,23 +198,22 @@ class TableColumns(NamedTuple):
         )
 
     def _item(self, row: Row, key: str, item: Any, author: Any, number: Any) -> AnswerCell:
-        """Return an answer of a list: a text, turns, or an object with a text, and perhaps its author and its number.
+        """Return an answer of a list: a text, turns, or an object with a text, and perhaps its author and its ratings.
 
-        A number of the object is a rating where no column has one; a lower rank is better. Other fields are kept.
+        Numbers of the object are ratings where no column has one. Other fields are kept.
         """
-        fields = item if isinstance(item, dict) and "role" not in item and "from" not in item else {}
+        fields = answer_fields(item)
         text = next((name for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
         model = next((name for name in _AUTHOR_KEYS if isinstance(fields.get(name), str)), None)
-        rated = next((name for name in _RATING_KEYS if is_number(fields.get(name))), None) if not self.ratings else None
+        rated = nested_ratings({} if self.ratings else fields)
         turns = turns_of(fields[text] if text else item, row.place, key, role="assistant")
         value = Row(row.place, {"author": fields[model] if author is None and model else author})
-        number_of_object = None if rated is None else 0.0 - fields[rated] if rated == "rank" else float(fields[rated])
         return AnswerCell(
             turns,
             self._name(value, "author"),
-            self._number(row, number) if number_of_object is None else number_of_object,
-            dimension=rated,
-            meta={name: field for name, field in fields.items() if name not in (text, model, rated)} or None,
+            self._number(row, number),
+            nested=rated.ratings,
+            meta={name: field for name, field in fields.items() if name not in (text, model, rated.field)} or None,
         )
 
     def _number(self, row: Row, value: Any) -> float | None:
@@ -266,6 +267,16 @@ def text_list(value: Any) -> list[str] | None:
     value = decoded_list(value)
     is_list = isinstance(value, list) and value and all(isinstance(item, str | None) for item in value)
     return [item or "" for item in value] if is_list else None
+
+
+def answer_fields(item: Any) -> JsonObject:
+    """Return the fields of an answer that is an object; none for a text or a turn."""
+    return item if isinstance(item, dict) and "role" not in item and "from" not in item else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, and any other value as the only item of one."""
+    return value if isinstance(value, list) else [value]
 
 
 def holds_list(value: Any) -> bool:

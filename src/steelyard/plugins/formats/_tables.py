@@ -13,9 +13,10 @@ import msgspec
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Prompt, Rating, Response
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Prompt, Ranking, Rating, Response
 from steelyard.curation.evidence_rows import ranking_by_mean, text_id
 from steelyard.curation.format_support import carrying, carrying_pairs
+from steelyard.plugins.formats._nested_ratings import NestedRating
 from steelyard.plugins.formats._pairs import NOT_SEPARABLE, pair_rows
 from steelyard.plugins.formats._row_format import (
     OTHER_SHAPE,
@@ -56,7 +57,8 @@ class TableFormat(NamedTuple):
             matches=matches,
             parse=self._case,
             rows_of=partial(self._rows, supports | ids) if self.columns.shape == "pairs" else None,
-            turn_keys=(*self.columns.prompt, *self.columns.answers),
+            # Answers alone may be objects, whose other fields are kept: they are counted where they are read.
+            turn_keys=(*self.columns.prompt, *(() if self.columns.shape == "answers" else self.columns.answers)),
             better_keys=self.columns.answers[:1] if self.columns.shape == "pairs" else (),
             worse_keys=self.columns.answers[1:] if self.columns.shape == "pairs" else (),
             has_evidence_rows=self.columns.shape != "pairs",
@@ -68,8 +70,9 @@ class TableFormat(NamedTuple):
         values = self.columns.values(row, reader.warnings)
         if not values.answers:
             raise RecordError("the row has no answer", where=row.place, allowed="at least one")
-        if values.judge and self.columns.judge_kind == "human":
-            reader.warnings["judges read as people (of models: judge_kind=llm)"] += 1
+        raters = sum(rating.rater is not None for answer in values.answers for rating in answer.nested)
+        if (values.judge or raters) and self.columns.judge_kind == "human":
+            reader.warnings["judges read as people (of models: judge_kind=llm)"] += max(1, raters)
         fields = dict(values.fields)
         own_id, category = fields.pop("id", None), fields.get("category", ())
         if self.columns.shape == "pairs":
@@ -83,18 +86,14 @@ class TableFormat(NamedTuple):
         metas = [answer.meta for answer in values.answers]
         responses = reader.responses([answer.turns for answer in values.answers], authors=authors, metas=metas)
         rated = zip(responses, values.answers, strict=True)
-        ratings = [
-            self._rating(response.id, answer.dimension, self.columns.signed(answer.rating), values)
-            for response, answer in rated
-            if answer.rating is not None
-        ]
+        ratings = [each for response, answer in rated for each in self._ratings(response.id, answer, values)]
         first = responses[0].id
         return Case(
             prompt=prompt,
             responses=responses,
             judgments=(self._judgment(row, responses, values),) if self.columns.shape == "labelled pairs" else (),
             ratings=tuple(ratings),
-            ranking=((first,), (responses[1].id,)) if self.columns.shape == "pairs" else ranking_by_mean(ratings),
+            ranking=((first,), (responses[1].id,)) if self.columns.shape == "pairs" else _ranking(ratings),
             meta=reader.meta(**self._form(row, values, prompt)) if self.columns.shape == "pairs" else {},
         )
 
@@ -116,17 +115,20 @@ class TableFormat(NamedTuple):
             meta={key: value for key, value in facts.items() if value not in (None, "")} or None,
         )
 
-    def _rating(self, response: str, dimension: str | None, value: float, values: RowValues) -> Rating:
-        meta = None if values.time in (None, "") else {_TIME: values.time}
-        rater = values.judge or UNKNOWN_JUDGE
-        return Rating(
-            response=response,
-            rater=rater,
-            kind=self.columns.judge_kind,
-            dimension=dimension or self.columns.dimension() or "",
-            value=value,
-            meta=meta,
-        )
+    def _ratings(self, response: str, answer: AnswerCell, values: RowValues) -> Iterator[Rating]:
+        """Yield the ratings of an answer: that of its column, and those in its own object."""
+        judge = values.judge or UNKNOWN_JUDGE
+        of_column = self.columns.signed(answer.rating or 0.0), self.columns.dimension() or ""
+        time = None if values.time in (None, "") else {_TIME: values.time}
+        for rating in (*answer.nested, *(() if answer.rating is None else (NestedRating(*of_column),))):
+            yield Rating(
+                response=response,
+                rater=rating.rater or judge,
+                kind=self.columns.judge_kind,
+                dimension=rating.dimension,
+                value=rating.value,
+                meta={**(time or {}), **(rating.meta or {})} or None,
+            )
 
     def _form(self, row: Row, values: RowValues, prompt: Prompt) -> JsonObject:
         """Return the cells of a pair that a fresh row has not so, and the columns that the row lacks."""
@@ -207,6 +209,11 @@ class TableFormat(NamedTuple):
             fields={name: values.fields[name] for name in held if name in values.fields}, answers=tuple(answers)
         )
         return again._replace(fields={name: again.fields[name] for name in held if name in again.fields}) == same
+
+
+def _ranking(ratings: Sequence[Rating]) -> Ranking | None:
+    """Return the answers by the mean of their ratings; null for ratings of several dimensions, which have no mean."""
+    return ranking_by_mean(ratings) if len({rating.dimension for rating in ratings}) == 1 else None
 
 
 def _is_same(first: Any, second: Any) -> bool:
