@@ -474,6 +474,14 @@ def test_the_name_of_the_data_set_is_carried_by_every_stage_and_united_by_merge(
         ([{"问题": "q", "第一个回答": "a", "第二个回答": "b", "更好": "第二个"}], ["right"]),
         ([{"질문": "q", "첫 번째 답변": "a", "두 번째 답변": "b", "label": "두 번째"}], ["right"]),
         ([{"Question": "q", "First Answer": "a", "Second Answer": "b", "Better": "Second"}], ["right"]),
+        (
+            [
+                {"prompt": "q", "answer_a": "a", "answer_b": "b", "label": label, "Comments": []}
+                for label in (["B"], [])
+            ],
+            ["right", "none"],
+        ),
+        ([{"prompt": "q", "answer_a": "a", "answer_b": "b", "label": '["A"]'}], ["left"]),
         ([{"質問": "q", "回答Ａ": "a", "回答Ｂ": "b", "勝者": "Ａ", "点数": "４"}], ["left"]),
         ([{"Frage": "q", "Antwort A": "a", "Antwort B": "b", "besser": "B", "Bewertung A": "4,5"}], ["right"]),
         ([{"question": "q", "answer1": "a", "answer2": "b", "chosen_by_us": "answer2"}], ["right"]),

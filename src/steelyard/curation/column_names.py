@@ -13,7 +13,7 @@ from steelyard.core.types import JsonObject
 from steelyard.curation.answer_names import column_word, column_words, ordered_names, pair_names
 from steelyard.curation.nested_columns import has_column
 from steelyard.curation.published_tables import PUBLISHED_TABLES
-from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side
+from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side, only_label
 
 _PROMPTS = column_words(
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
@@ -121,7 +121,8 @@ class ColumnGuess:
     """
 
     def __init__(self, rows: Sequence[JsonObject], settings: JsonObject) -> None:
-        self._rows = rows
+        labels = {name for name in chain.from_iterable(rows) if column_word(name) in _LABELS}
+        self._rows = [row | {name: only_label(row[name]) for name in labels & row.keys()} for row in rows]
         names = list(dict.fromkeys(chain.from_iterable(rows)))
         self._by_word = {column_word(name): name for name in reversed(names)}
         self.settings: JsonObject = dict(settings)

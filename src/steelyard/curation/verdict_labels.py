@@ -3,6 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from typing import Any
+
+import msgspec
 
 from steelyard.core.types import Verdict
 from steelyard.curation.answer_names import column_word
@@ -50,6 +53,19 @@ def label_word(label: str) -> str:
     word = column_word(label).removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<")
     phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
     return phrase[1] if phrase else word.replace(" ", "_")
+
+
+def only_label(cell: Any) -> Any:
+    """Return the only label of a list, as Doccano exports it, or of its JSON text; null for an empty list."""
+    labels = cell
+    if isinstance(cell, str) and cell.strip().startswith(('["', "[]")):
+        try:
+            labels = msgspec.json.decode(cell.strip())
+        except msgspec.DecodeError:
+            return cell
+    if not isinstance(labels, list) or len(labels) > 1:
+        return cell
+    return labels[0] if labels else None
 
 
 def choice_of(label: str, names: Sequence[str]) -> Verdict | None:

@@ -118,7 +118,7 @@ def test_the_name_of_a_column_is_the_label_of_its_answer():
     assert texts(case)[judgment.right] == "y"
 
 
-@pytest.mark.parametrize("label", ["0", 0, 3, "c", True, "both fine", [1]])
+@pytest.mark.parametrize("label", ["0", 0, 3, "c", True, "both fine", [1, 2], ["c"]])
 def test_an_unknown_label_is_refused_with_its_line_and_the_allowed_ones(label):
     rows = [{"prompt": "q", "a": "x", "b": "y", "winner": value} for value in ("1", label)]
     with pytest.raises(RecordError, match=r"^f:2 at winner: unknown label") as caught:

@@ -8,7 +8,7 @@ from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row, parse_number
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Prompt, Verdict
-from steelyard.curation.verdict_labels import LABELS, label_word, named_side
+from steelyard.curation.verdict_labels import LABELS, label_word, named_side, only_label
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
 
 _SHORT: Mapping[Verdict, tuple[str, ...]] = {
@@ -119,7 +119,7 @@ class LabelColumns(NamedTuple):
             left, right = (is_true(row, column) for column in self.columns)
             return "left" if left and not right else "right" if right and not left else "tie" if left else None
         column = next(iter(self.columns))
-        value = row.value.get(column)
+        value = only_label(row.value.get(column))
         if value is None or (isinstance(value, str) and not value.strip()):
             return None
         verdict = self.verdict_of(value, row)
