@@ -393,9 +393,9 @@ class ColumnGuess:
                     if stem != word and number > 1 and (stem or not last.isascii() or len(last) > 1):
                         groups.setdefault(stem.rstrip(" _-"), [name for name in names[:number] if name])
         for words in ordered_names():
-            ordered = list(takewhile(bool, map(self._by_word.get, words)))
+            ordered = [self._by_word[word] for word in takewhile(self._by_word.__contains__, words)]
             if len(ordered) > 1:
-                groups.setdefault(_ANSWERS[0], [name for name in ordered if name])
+                groups.setdefault(_ANSWERS[0], ordered)
         return groups
 
     def _add(self, key: str, words: Iterable[str], fits: Callable[[Any], bool]) -> None:
