@@ -258,6 +258,17 @@ def test_a_head_under_another_name_is_not_replaced_in_silence(tmp_path, capsys):
     assert "not read" not in capsys.readouterr().err
 
 
+def test_a_head_of_several_labels_is_refused_with_their_number(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(tiny.save_classifier(tmp_path))
+    weights = load_file(folder / "model.safetensors")
+    weights["score.weight"] = weights["score.weight"].repeat(5, 1)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="its head has 5 labels, and a reward is one number"):
+        load_network(str(folder), dtype="float32")
+
+
 def test_a_folder_of_models_is_no_model_and_names_them(tmp_path):
     tiny.save_classifier(tmp_path / "checkpoint-500")
     with pytest.raises(ModelError, match=r"no config\.json") as caught:

@@ -15,7 +15,7 @@ UserError                the request cannot be carried out: exit code 2, no trac
 
 import difflib
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -139,7 +139,7 @@ class UserError(Exception):
             (self.problem,),
         )
 
-    def _more(self) -> dict[str, Any]:
+    def _more(self) -> Mapping[str, object]:
         """Return what an error of this class has beside its texts and its place."""
         return {}
 
@@ -179,7 +179,7 @@ class ConfigError(UserError):
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.key = key
 
-    def _more(self) -> dict[str, Any]:
+    def _more(self) -> Mapping[str, object]:
         return {"key": self.key}
 
 
@@ -217,7 +217,7 @@ class WaitingError(UserError):
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.num_waiting = num_waiting
 
-    def _more(self) -> dict[str, Any]:
+    def _more(self) -> Mapping[str, object]:
         return {"num_waiting": self.num_waiting}
 
 

@@ -10,9 +10,8 @@ from itertools import chain, takewhile
 from typing import Any
 
 from steelyard.core.types import JsonObject
-from steelyard.curation.answer_names import column_word, column_words, ordered_names, pair_names
+from steelyard.curation.answer_names import PUBLISHED_TABLES, column_word, column_words, ordered_names, pair_names
 from steelyard.curation.nested_columns import has_column
-from steelyard.curation.published_tables import PUBLISHED_TABLES
 from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side, only_label
 
 _PROMPTS = column_words(

@@ -49,7 +49,7 @@ _TAR_MARK = slice(257, 262)
 
 
 class FileType(NamedTuple):
-    """What a file is, and what to do with it in place of reading it; ``lacks`` names what the file is not."""
+    """The name of a type of files, the advice on one, and in ``lacks`` the type that was expected."""
 
     name: str
     do: str
@@ -75,7 +75,7 @@ def type_of(path: Path, start: bytes) -> FileType | None:
 
 
 def is_binary(start: bytes) -> bool:
-    """Return whether the first bytes of a file are no text in any encoding.
+    """Return whether the first bytes of a file are not text in any encoding.
 
     A single NUL or control character in a text is an error of its line.
     """

@@ -61,7 +61,12 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     head = dict(classifier.named_children()).get("score")
     if not isinstance(head, nn.Linear) or head.out_features != 1:
         raise ModelError("has no scalar head named 'score'", where=path, allowed="decoders such as Qwen, Llama, Gemma")
-    if other := sorted(name for name, *_ in loading["mismatched_keys"]):
+    shapes = {name: shape for name, shape, *_ in loading["mismatched_keys"]}
+    if other := sorted(shapes):
+        if other == ["score.weight"]:
+            problem = f"its head has {shapes['score.weight'][0]} labels, and a reward is one number"
+            do = "let its own code make one score of them for each answer, and evaluate these scores"
+            raise ModelError(problem, where=path, allowed="a head of one label, or none", do=do)
         problem = f"has weights of another shape than a model with one label: {', '.join(other[:3])}"
         raise ModelError(problem, where=path, allowed="a head of one label, or none")
     missing = sorted(name for name in loading["missing_keys"] if not name.startswith("score."))

@@ -47,8 +47,8 @@ def nested_ratings(fields: JsonObject) -> NestedRatings:
         if any(read):
             is_whole = all(rating or _is_empty(entry) for rating, entry in zip(read, entries, strict=True))
             ratings = (rating for rating in read if rating is not None)
-            named = (rating if rating.dimension else rating._replace(dimension=dimension) for rating in ratings)
-            return NestedRatings(tuple(named), name if is_whole else None)
+            complete = (rating if rating.dimension else rating._replace(dimension=dimension) for rating in ratings)
+            return NestedRatings(tuple(complete), name if is_whole else None)
     return NestedRatings()
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from steelyard.core.errors import ConfigError, Place
 
@@ -28,5 +27,5 @@ class RefusedError(ConfigError):
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.words, self.values = words, values
 
-    def _more(self) -> dict[str, Any]:
+    def _more(self) -> Mapping[str, object]:
         return {"words": self.words, "values": self.values}
