@@ -17,7 +17,7 @@ from damage import responses_planted
 from damage import share as shown
 
 from steelyard.core.numerics import generator
-from steelyard.translation.word_alignment import ResponseOrder
+from steelyard.translation.response_order import ResponseOrder
 
 
 def benches(data: Path, *, is_other: bool) -> Iterator[tuple[str, list[Parallel]]]:

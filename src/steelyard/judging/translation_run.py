@@ -26,7 +26,7 @@ from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.meaning import Encode, MeaningCheck
 from steelyard.translation.requests import TranslatedItem
 from steelyard.translation.review import native_case, quality_cases, review_rank
-from steelyard.translation.word_alignment import ResponseOrder
+from steelyard.translation.response_order import ResponseOrder
 
 FINDINGS_FILE, FAILED_FILE, KEPT_FILE = "findings.jsonl", "failed.jsonl", "kept.json"
 REVIEW_FILES = {"quality": "translation_quality.jsonl", "native": "native_check.jsonl"}
