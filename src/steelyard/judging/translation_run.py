@@ -25,8 +25,8 @@ from steelyard.translation.bench_lengths import length_limits
 from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.meaning import Encode, MeaningCheck
 from steelyard.translation.requests import TranslatedItem
-from steelyard.translation.review import native_case, quality_cases, review_rank
 from steelyard.translation.response_order import ResponseOrder
+from steelyard.translation.review import native_case, quality_cases, review_rank
 
 FINDINGS_FILE, FAILED_FILE, KEPT_FILE = "findings.jsonl", "failed.jsonl", "kept.json"
 REVIEW_FILES = {"quality": "translation_quality.jsonl", "native": "native_check.jsonl"}

@@ -192,7 +192,7 @@ class _Tables:
         width = 1 + max(numbers[-1] for text in texts for numbers in text.letters)
         sources, targets = (_weighted([text.letters[side] for text in texts], width) for side in (0, 1))
         kernel, self._of_targets, self._spelling = (
-            (left @ right.T).toarray() for left, right in ((sources, sources), (targets, targets), (sources, targets))
+            _products(*both) for both in ((sources, sources), (targets, targets), (sources, targets))
         )
         self._smoother = np.linalg.solve(kernel + _RIDGE * np.eye(len(texts), dtype=np.float32), kernel)
         self._lengths = np.array([text.lengths for text in texts])
@@ -227,6 +227,14 @@ def _weighted(letters: list[Integers], width: int) -> csr_array:
     norms = np.sqrt(np.add.reduceat(weights, starts[:-1]))
     values = (np.sqrt(weights) / np.repeat(norms, sizes)).astype(np.float32)
     return csr_array((values, numbers, starts), shape=(len(letters), width))
+
+
+def _products(left: csr_array, right: csr_array) -> Floats:
+    """Return the product of each row of one matrix with each one of the other."""
+    # The time of a sparse product grows with the squares of the columns' numbers of texts.
+    is_common = np.bincount(np.concatenate([left.indices, right.indices]), minlength=left.shape[1]) > left.shape[0] / 8
+    common = left[:, is_common].toarray() @ right[:, is_common].toarray().T
+    return common + (left[:, ~is_common] @ right[:, ~is_common].T).toarray()
 
 
 def _order_odds(evidence: Floats, usual: Floats, *, penalty: float) -> tuple[Floats, float]:
