@@ -332,6 +332,15 @@ def test_an_end_without_a_mark_or_an_open_bracket_is_truncated(language, text):
     assert "truncated" in kinds(SOURCE, text, language)
 
 
+def test_a_full_stop_of_an_abbreviation_is_no_final_mark_that_a_translation_lost():
+    assert kinds("It begins at 5:15 p.m.", "5시 15분에", "ko") == set()
+    assert kinds("It begins at 5:15.", "5시 15분에", "ko") == {"truncated"}
+
+
+def test_a_greek_question_ends_with_a_semicolon():
+    assert kinds("How long should I boil it?", "Πόση ώρα πρέπει να το βράσω;", "el") == set()
+
+
 def test_an_open_block_of_code_is_truncated():
     assert "truncated" in kinds("Run:\n```\nls\n```", "Ausführen:\n```\nls", "de")
 
@@ -401,6 +410,24 @@ def test_a_long_sentence_is_shown_around_its_number():
         ("It costs 1,00,000 rupees.", "इसकी कीमत १,००,००० रुपये है।", "hi"),
         ("COVID came in 2020.", "COVID-19 kam 2020.", "de"),
         ("One of them left.", "Einer von ihnen ging.", "de"),
+        ("About 124 million people live there.", "約1億2400万人が住んでいます。", "ja"),
+        ("About 124 million people live there.", "약 1억 2,400만 명이 삽니다.", "ko"),
+        ("About 124 million people live there.", "लगभग 12.4 करोड़ लोग रहते हैं।", "hi"),
+        ("About 124 million people live there.", "Takriban watu milioni 124 wanaishi huko.", "sw"),
+        ("From 3 to 4 million people came.", "300万から400万人が来ました。", "ja"),
+        ("It flew at 12,000 meters.", "它的飞行高度为1.2万米。", "zh"),
+        ("More than 5 million people came.", "500多万人来了。", "zh"),
+        ("Run 5 km.", "跑5千米。", "zh"),
+        ("It began at 10:56 p.m.", "Se alkoi kello 22.56.", "fi"),
+        ("It began at 9:30 p.m.", "Saat 21.30'da başladı.", "tr"),
+        ("In the afternoon it is open until 2 p.m.", "Po południu otwarte do godziny 14.", "pl"),
+        ("The shop opens at 2 p.m.", "Duka hufunguliwa saa 8 mchana.", "sw"),
+        ("There are 10k runners.", "Il y a 10 000 coureurs.", "fr"),
+        ("It happened in the 21st century.", "C'était au XXIe siècle.", "fr"),
+        ("He ate 3/4 of the cake.", "Er aß ¾ des Kuchens.", "de"),
+        ("It is 70 degrees Fahrenheit.", "Es sind 21 Grad Celsius.", "de"),
+        ("There are 3 millionaires.", "Там 3 миллионера.", "ru"),
+        ("It ends on 03/05/2024.", "Il se termine le 5 mars 2024.", "fr"),
     ],
 )
 def test_numbers_in_other_forms_are_the_same(source, text, language):
@@ -410,7 +437,48 @@ def test_numbers_in_other_forms_are_the_same(source, text, language):
 @each(
     ("source", "text", "language"),
     [
+        ("About 124 million people live there.", "Körülbelül 124 milliárdan élnek ott.", "hu"),
+        ("About 124 million people live there.", "Körülbelül 1240 millióan élnek ott.", "hu"),
+        ("About 124 million people live there.", "Environ 124 personnes y vivent.", "fr"),
+        ("About 124 million people live there.", "約12億4000万人が住んでいます。", "ja"),
+        ("About 12 million people live there.", "लगभग 1.2 लाख लोग रहते हैं।", "hi"),
+        ("About 3 billion people live there.", "Etwa 3 Billionen Menschen leben dort.", "de"),
+        ("It leaves at 6:45 a.m. on March 5, 2024.", "2024年3月5日の午前9時45分に出発します。", "ja"),
+        ("On 12 May I bought it.", "15. toukokuuta ostin sen.", "fi"),
+        ("It began at 10:56 p.m.", "Se alkoi kello 21.56.", "fi"),
+        ("The shop opens at 2 p.m.", "Duka hufunguliwa saa 9 mchana.", "sw"),
+    ],
+)
+def test_another_scale_time_or_day_is_another_number(source, text, language):
+    assert "number" in kinds(source, text, language)
+
+
+@each(
+    ("source", "text", "language"),
+    [
         ("He does not like coffee.", "Er mag Kaffee.", "de"),
+        # Languages that negate by parts of the verb.
+        ("He came.", "او نیامد.", "fa"),
+        ("But he comes, however late.", "しかし、彼は来ません。", "ja"),
+        ("I do not like it.", "Ninaipenda.", "sw"),
+        ("I like it.", "Siipendi na sitaki.", "sw"),
+        ("Three minutes are enough.", "Dakika tatu hazitoshi.", "sw"),
+        ("He stayed at home.", "Hakubaki nyumbani.", "sw"),
+        ("I do not know that.", "எனக்கு அது தெரியும்.", "ta"),
+        ("That is enough.", "அது போதாது.", "ta"),
+        ("He stayed at home.", "அவர் வீட்டில் இருக்கவில்லை.", "ta"),
+        ("She said that it works well.", "İyi işlemediğini söyledi.", "tr"),
+        ("It is the same apple.", "Aynı elma olmadığı görülüyor.", "tr"),
+        ("Everyone speaks it.", "Personne ne le parle.", "fr"),
+        # Said of what is asked for, not of a laugh that one cannot help.
+        ("I can't help with that.", "Dabei kann ich helfen.", "de"),
+        # "Forget" is a word of its own, and no negation that is left.
+        ("Don't forget your passport.", "Oubliez votre passeport.", "fr"),
+        ("It does not check negative numbers.", "Ελέγχει αρνητικούς αριθμούς.", "el"),
+        ("It is in order, and not odd.", "Ez rendben van, és páratlan.", "hu"),
+        # "If not" is a negation where the source has no "otherwise".
+        ("If it rains, stay.", "Ha nem esik, maradj.", "hu"),
+        ("If it does not rain, go.", "Kalau hujan, pergilah.", "id"),
         ("He does not like coffee.", "他喜欢咖啡。", "zh"),
         ("He does not like coffee.", "彼はコーヒーが好きです。", "ja"),
         ("He does not like coffee.", "Он любит кофе.", "ru"),
@@ -471,6 +539,23 @@ def test_a_lost_or_added_negation_is_found(source, text, language):
         ("Go, otherwise stay.", "Pumunta, kung hindi, manatili.", "tl"),
         ("Go, otherwise stay.", "Đi, nếu không, ở lại.", "vi"),
         ("Write to the office.", "כתוב אל המשרד.", "he"),
+        ("Go, otherwise stay.", "Menj, ha nem, maradj.", "hu"),
+        ("Go, otherwise stay.", "가세요. 그렇지 않으면 계세요.", "ko"),
+        ("Go, otherwise stay.", "जाइए, नहीं तो रुकिए।", "hi"),
+        ("It is cheap, and you will not get tired.", "Se on halpaa, ettekä väsy.", "fi"),
+        ("I asked whether he would like to come.", "Gelmek isteyip istemeyeceğini sordum.", "tr"),
+        ("Ask her for it.", "Poproś ją o nie otwarcie.", "pl"),
+        ("Go there and eat a pastry.", "اذهبا إلى هناك وكلا فطيرة.", "ar"),
+        ("I hope that you come.", "Geleceğini umuyorum.", "tr"),
+        ("He did not come.", "او نیامد.", "fa"),
+        ("Only children may enter.", "子どもしか入れません。", "ja"),
+        ("Would you like some tea?", "お茶を飲みませんか？", "ja"),
+        ("You must go.", "가지 않으면 안 됩니다.", "ko"),
+        ("Feel free to ask.", "Zögern Sie nicht zu fragen.", "de"),
+        ("Remember to lock the door.", "Не забудьте закрыть дверь.", "ru"),
+        ("Wait until he comes.", "Poczekaj, aż nie przyjdzie.", "pl"),
+        ("He always looks for it.", "Daima hutafuta hicho.", "sw"),
+        ("Her father read her a story.", "Baba yake alimsomea hadithi.", "sw"),
     ],
 )
 def test_negation_by_other_means_is_none(source, text, language):

@@ -164,6 +164,12 @@ def test_leftovers_of_a_translator_are_found(text):
         ("תרגום: הנהר ארוך.", "he"),
         ("अनुवाद: नदी लंबी है।", "hi"),
         ("Traducción: El río es largo.", "es"),
+        ("Íme a fordítás:\n\nA folyó hosszú.", "hu"),
+        ("यह रहा अनुवाद:\n\nनदी लंबी है।", "hi"),
+        ("以下が翻訳です：\n\nこの川は長いです。", "ja"),
+        ("Ακολουθεί η μετάφραση:\n\nΤο ποτάμι είναι μακρύ.", "el"),
+        ("Hii hapa tafsiri:\n\nMto ni mrefu.", "sw"),
+        ("இதோ மொழிபெயர்ப்பு:\n\nஆறு நீளமானது.", "ta"),
     ],
 )  # fmt: skip
 def test_openings_of_translators_are_found_in_many_languages(text, language):
@@ -173,6 +179,45 @@ def test_openings_of_translators_are_found_in_many_languages(text, language):
 def test_a_source_that_speaks_of_a_translation_may_be_translated_so():
     assert "leftover" not in kinds("Translation: the river is long.", "Übersetzung: Der Fluss ist lang.")
     assert "leftover" not in kinds("I'm sorry, I can't help with that.", "Es tut mir leid, ich kann nicht helfen.")
+
+
+@each(
+    ("text", "language"),
+    [
+        ("Sajnálom, ezt a szöveget nem tudom lefordítani.", "hu"),
+        ("Désolé, je ne peux pas traduire ce texte.", "fr"),
+        ("Valitettavasti en voi kääntää tätä tekstiä.", "fi"),
+        ("Przykro mi, ale nie mogę przetłumaczyć tego tekstu.", "pl"),
+        ("Λυπάμαι, δεν μπορώ να μεταφράσω αυτό το κείμενο.", "el"),
+        ("Вибачте, я не можу перекласти цей текст.", "uk"),
+        ("Samahani, siwezi kutafsiri maandishi haya.", "sw"),
+        ("மன்னிக்கவும், இந்த உரையை மொழிபெயர்க்க முடியாது.", "ta"),
+    ],
+)
+def test_a_refusal_in_place_of_a_translation_is_found_also_where_the_source_declines_something_else(text, language):
+    assert "leftover" in kinds("The river is long.", text, language)
+    assert "leftover" in kinds("I can't help you with this river.", text, language)
+
+
+@each(
+    ("source", "text", "language"),
+    [
+        ("Sorry, I cannot do that.", "Lo siento, no puedo hacerlo.", "es"),
+        ("I apologize, but I can't help with this.", "很抱歉，我无法提供帮助。", "zh"),
+        ("Unfortunately, I can't provide that.", "申し訳ありませんが、それは提供できません。", "ja"),
+        ("I won't write this.", "Es tut mir leid, aber ich kann das nicht schreiben.", "de"),
+    ],
+)
+def test_a_source_that_declines_is_translated_so(source, text, language):
+    assert "leftover" not in kinds(source, text, language)
+
+
+def test_an_answer_that_declines_and_one_that_does_not_have_changed_places():
+    source = case("Write it.", "en", "I can't help with that. It is a crime.", "Dear Grandma, send me your password.")
+    answers = ("Chère mamie, envoie-moi ton mot de passe.", "Je ne peux pas vous aider à cela. C'est un délit.")
+    swapped, right = (findings(source, case("Écris-le.", "fr", *each)) for each in (answers, answers[::-1]))
+    assert "swapped_responses" in {finding.kind for finding in swapped}
+    assert not right
 
 
 FIRST = "Berlin has 3 million people and the Spree."

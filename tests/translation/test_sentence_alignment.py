@@ -38,6 +38,16 @@ def missing(source: str, target: str, usual: TranslationLengths = RARELY_JOINED)
         ("1. Open the door.", "en", 1),
         ("12. Open the door. Close it.", "en", 2),
         ("See Fig. 3 and No. 7 there.", "en", 1),
+        ("It barks until 2 a.m. What can I do?", "en", 2),
+        ("He landed at 10:56 p.m. New York time.", "en", 1),
+        ("It leaves at 6:45 a.m. on Monday.", "en", 1),
+        ("Call before 5 p.m. EST today.", "en", 1),
+        ("Γαβγίζει μέχρι τις 2 π.μ. Τι να κάνω;", "el", 2),
+        ("Πόση ώρα το βράζω; Δεν μου αρέσει.", "el", 2),
+        ("Jaa matka: 240 / 3 = 80. Keskinopeus on 80.", "fi", 2),
+        ("Das sind 240 / 3 = 80. Die Strecke ist lang.", "de", 2),
+        ("Cevap 80. Bu doğru.", "tr", 2),
+        ("Se tapahtui 20. heinäkuuta.", "fi", 1),
     ],
 )
 def test_a_sentence_ends_with_a_full_stop_that_belongs_to_no_letter_or_number(text, language, number):
@@ -158,3 +168,11 @@ def test_hostile_texts_are_aligned_in_a_second_or_two(piece):
     start = time.process_time()
     list(check_sentences(passage_pair(piece * number, piece * (number // 2)), RARELY_JOINED))
     assert time.process_time() - start < 4.0, "seconds for 60,000 characters"
+
+
+def test_a_label_is_missing_however_short_it_is():
+    source = "Return the sum of all numbers in the list that are even.\nExample:"
+    target = "Renvoyez la somme de tous les nombres pairs qui sont dans cette liste."
+    found = check_sentences(passage_pair(source, target, "fr"), OFTEN_JOINED)
+    assert [each.before for each in found] == ["Example:"]
+    assert not list(check_sentences(passage_pair(source, f"{target} Exemple : f(1)", "fr"), OFTEN_JOINED))

@@ -5,6 +5,7 @@ spread shrinks with the length: its square is ``spread ** 2 + short_spread ** 2 
 absolute deviation, so that damaged items change them little.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from math import exp, log, sqrt
@@ -28,7 +29,10 @@ _ENDS_ALWAYS = 0.97
 """Share of texts with a final mark from which a missing one is a finding."""
 _ENDS_USUALLY, _LEAST_SHORT = 0.99, 0.8
 """Share below which the text has to be shorter than usual, too, and by how many spreads."""
-_FINAL = ".!?。！？…؟۔।॥։።။"
+_FINAL = ".!?。！？…؟۔।॥։።፧။;；\u037e"
+"""With semicolons, the marks of questions in Greek."""
+_ABBREVIATED = re.compile(r"\b(?:[^\W\d_]\.\s?[^\W\d_]|etc|Inc|Ltd|Jr|cm|km)\.$")
+"""An end whose full stop belongs to an abbreviation that other languages write without one."""
 _AFTER_FINAL = "\"'”’“‘」』）)】]》»«›‹*_~` \n\t"
 
 
@@ -175,6 +179,7 @@ def check_end(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFi
     elif (
         target.is_segmented
         and ends_with_mark(source.text)
+        and not _ABBREVIATED.search(source.text.rstrip()[-10:])
         and not ends_with_mark(target.text)
         # A list may follow.
         and not tail.endswith((":", "\uff1a"))

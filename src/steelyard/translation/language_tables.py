@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.core.language_words import any_of, fold, whole_words
+from steelyard.core.language_words import SIGNS, any_of, fold
 from steelyard.prompts.taxonomy import read_data
+from steelyard.responses.phrases import AnswerPhrases, CleaningTable
 
 WITHOUT_SPACES = {"zh", "ja", "ko", "th"}
 """Languages whose words are looked for within the text: without spaces, or with endings."""
-SCALES = {"천": 1e3, "千": 1e3, "만": 1e4, "万": 1e4, "萬": 1e4, "억": 1e8, "亿": 1e8, "億": 1e8}
-"""Signs between a number and its currency that multiply it."""
+_MEASURES = "克米瓦卡帕赫"
+"""Signs after which 千 is a part of a unit: kilogram, kilometre."""
+_ABOUT = "多余餘几幾数來来여"
+"""Signs for "more than" and "some" between a number and its scale."""
+_BEFORE_NUMBERS = {"sw"}
 _PREFIX = 2
 _MOST_WORDS = 100_000
 
@@ -26,6 +30,7 @@ class _Multipliers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Translator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     openings: tuple[str, ...]
+    translation: str
     refusals: tuple[str, ...]
 
 
@@ -34,12 +39,14 @@ class DamageTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     number_words: dict[str, str]
     multipliers: _Multipliers
+    scales: dict[str, str]
     translator: _Translator
     negative: dict[str, str]
     negation: dict[str, str]
     concord: dict[str, str]
     neutral: dict[str, str]
     idioms: dict[str, str]
+    otherwise: dict[str, str]
     only: dict[str, str]
     currencies: dict[str, str]
 
@@ -104,15 +111,37 @@ def _numbers_of(word: str, language: str) -> tuple[str, ...]:
     return (*beginnings, *([table.whole[word]] if word in table.whole else ()))
 
 
+class TranslatorPhrases(NamedTuple):
+    """What translators add to a text, as patterns that are matched at its beginning: openings and refusals.
+
+    ``label`` is a first line about a translation that ends in a colon, ``topic`` any word for a translation.
+    """
+
+    openings: re.Pattern[str]
+    label: re.Pattern[str]
+    refusals: re.Pattern[str]
+    topic: re.Pattern[str]
+
+
 @cache
-def translator_phrases() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of a translator's openings and of its refusals, matched at the beginning of a text."""
-    translator = damage_table().translator
+def translator_phrases() -> TranslatorPhrases:
+    """Return the patterns of a translator's openings and of its refusals."""
+    table = damage_table().translator
     lead = r"[\s*_#>\"'“«(\[]{0,8}"
-    openings, refusals = (
-        re.compile(f"{lead}(?:{'|'.join(each)})", re.IGNORECASE) for each in (translator.openings, translator.refusals)
+    label = rf"[^\n:：]{{0,60}}(?:{table.translation})[^\n:：]{{0,40}}[:：]"
+    return TranslatorPhrases(
+        *(
+            re.compile(f"{lead}(?:{'|'.join(each)})", re.IGNORECASE)
+            for each in (table.openings, (label,), table.refusals)
+        ),
+        re.compile(table.translation, re.IGNORECASE),
     )
-    return openings, refusals
+
+
+@cache
+def answer_phrases() -> AnswerPhrases:
+    """Return the phrases by which answers decline in many languages."""
+    return AnswerPhrases(msgspec.convert(read_data("cleaning.toml"), CleaningTable))
 
 
 @cache
@@ -122,10 +151,44 @@ def multiplier_pattern() -> re.Pattern[str]:
     return re.compile(rf"\s{{0,2}}(?:[{table.inside}]|{any_of(map(fold, table.words.split()))}(?!\w))", re.IGNORECASE)
 
 
+class Scales(NamedTuple):
+    """The words of a language that multiply the number beside them: powers of ten by folded word, and the patterns."""
+
+    powers: tuple[int, ...]
+    after: re.Pattern[str]
+    """A word after a number. Its last group is that of the power, from 1."""
+    before: re.Pattern[str] | None
+    """A word before a number; null for languages that write none there."""
+
+    def power(self, match: re.Match[str]) -> int:
+        """Return the power of ten of a word that was found."""
+        return self.powers[(match.lastindex or 1) - 1]
+
+
+@cache
+def scales(language: str) -> Scales | None:
+    """Return the scales of a language, over folded text; null where the table has none."""
+    entry = damage_table().scales.get(language)
+    if entry is None:
+        return None
+    parts = [part.partition(":") for part in entry.split()]
+    by_power = [(int(power), [fold(word.replace("_", " ")) for word in words.split(",")]) for power, _, words in parts]
+    # "mil millones" is tried before "mil", and 千万 before 千.
+    by_power.sort(key=lambda power: -max(map(len, power[1])))
+    word = "|".join(f"({any_of(words)})" for _, words in by_power)
+    is_inside = language in WITHOUT_SPACES
+    about, end = (f"[{_ABOUT}]?", f"(?:(?<!千)|(?![{_MEASURES}]))") if is_inside else ("", rf"(?![{SIGNS}])")
+    return Scales(
+        tuple(power for power, _ in by_power),
+        re.compile(rf"[\s-]{{0,2}}{about}(?:{word}){end}"),
+        re.compile(rf"(?<![{SIGNS}])(?:{word})\s\Z") if language in _BEFORE_NUMBERS else None,
+    )
+
+
 class Currencies(NamedTuple):
     """The currencies of the table: the units of each that a dollar is worth, and patterns around a number.
 
-    Each pattern has a group for each currency, named by its code; that after a number also ``scale``.
+    Each pattern has a group for each currency, named by its code.
     """
 
     rates: dict[str, float]
@@ -149,11 +212,12 @@ def currencies() -> Currencies:
     return Currencies(
         rates,
         re.compile(rf"(?<![a-z])(?:{word})\s?\Z"),
-        re.compile(rf"\s?(?P<scale>[{''.join(SCALES)}]?)\s?(?:{word})"),
+        re.compile(rf"\s{{0,2}}(?:{word})"),
     )
 
 
 @cache
-def month_pattern() -> re.Pattern[str]:
-    """Return the pattern of names of months in English and German."""
-    return re.compile(whole_words(damage_table().multipliers.months.split()))
+def months() -> dict[str, str]:
+    """Return the number of each month by its names in English and German, in small letters."""
+    parts = (part.partition(":") for part in damage_table().multipliers.months.split())
+    return {name: number for number, _, names in parts for name in names.split(",")}

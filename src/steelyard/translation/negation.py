@@ -29,7 +29,8 @@ class Negations(NamedTuple):
 
     ``proof``: a word that proves a negation. ``concord``: one that accompanies such a word and negates nothing more,
     as in "no vio nada". ``near``: one such as "without" or "refuse". ``idiom``: a phrase with a word of negation that
-    negates nothing. ``neutral``: a word that only looks like one of these, as "und" like one with "un-".
+    negates nothing. ``if_not`` and ``otherwise``: phrases for "otherwise", with and without a word of negation.
+    ``neutral``: a word that only looks like one of these, as "und" like one with "un-".
     """
     only: re.Pattern[str] | None
     """Words for "only", which an idiom such as "not only" turns into their reverse."""
@@ -39,23 +40,30 @@ class Negations(NamedTuple):
 def negations(language: str) -> Negations | None:
     """Return the patterns of a language's negations, over folded text; null where no table has them."""
     table, verdicts = damage_table(), language_words().get(language)
-    neutral, idioms, proof, concord, near, only = (
+    neutral, idioms, proof, concord, near, only, otherwise = (
         [phrase.replace("_", " ") for phrase in each.get(language, "").split()]
-        for each in (table.neutral, table.idioms, table.negation, table.concord, table.negative, table.only)
+        for each in (
+            *(table.neutral, table.idioms, table.negation, table.concord, table.negative, table.only),
+            table.otherwise,
+        )
     )
     if verdicts is not None:
         words = [prefix + word for prefix in ("", *verdicts.prefixes) for word in verdicts.negation]
         proof, near, idioms = (
-            proof or words,
+            # After a plus sign the words are added to those of the verdicts.
+            proof[1:] + words if proof[:1] == ["+"] else proof or words,
             near + words,
-            idioms + [each for each in verdicts.idioms if each not in near],
+            idioms + [each for each in verdicts.idioms if each not in {*proof, *near, *otherwise}],
         )
     if not proof:
         return None
     is_inside = language in WITHOUT_SPACES
     start, end, bounded = ("", "", any_of) if is_inside else (f"(?<![{SIGNS}])", f"(?![{SIGNS}])", whole_words)
+    is_negated = re.compile(f"{start}{any_of(map(fold, proof))}{end}").search
+    if_not = [phrase for phrase in otherwise if is_negated(fold(phrase))]
     # The first role that has a word takes it.
-    roles = {"neutral": neutral, "idiom": idioms, "proof": proof, "concord": concord, "near": near}
+    roles = {"neutral": neutral, "idiom": idioms, "if_not": if_not, "otherwise": otherwise}
+    roles |= {"proof": proof, "concord": concord, "near": near}
     groups = [f"(?P<{name}>{any_of(set(map(fold, words)))}{end})" for name, words in roles.items() if words]
     # The beginning of a word is looked for once, not once for each role.
     first = {word[:1] for words in roles.values() for word in map(fold, words)}
@@ -72,12 +80,19 @@ class _Sentence(NamedTuple):
     """The number of words such as "without"."""
     idioms: int
     concord: int
+    if_not: int
+    otherwise: int
     not_only: bool
 
     @property
     def num_words(self) -> int:
         """The number of all words of negation."""
         return self.proof + self.near + self.idioms + self.concord
+
+    def beside(self, other: "_Sentence") -> "_Sentence":
+        """Return the sentence where "if not" is a negation, unless the other one has a word for "otherwise"."""
+        negated = max(0, self.if_not - other.if_not - other.otherwise)
+        return self._replace(proof=self.proof + negated) if negated else self
 
 
 def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
@@ -86,8 +101,8 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
     if source_words is None or target_words is None or pair.source.code == pair.target.code:
         return
     source, target = pair.source.sentences, pair.target.sentences
-    if not any(each.proof for each in pair.source.once(_read_each)) and not any(
-        each.proof or each.not_only for each in pair.target.once(_read_each)
+    if not any(each.proof or each.if_not for each in pair.source.once(_read_each)) and not any(
+        each.proof or each.if_not or each.not_only for each in pair.target.once(_read_each)
     ):
         return
     if len(source) != len(target):
@@ -99,7 +114,8 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
         ]
     else:
         beads = [Bead(range(place, place + 1), range(place, place + 1)) for place in range(len(source))]
-    pairs = [(_joined(pair.source, bead.source), _joined(pair.target, bead.target)) for bead in beads]
+    joined = [(_joined(pair.source, bead.source), _joined(pair.target, bead.target)) for bead in beads]
+    pairs = [(before.beside(after), after.beside(before)) for before, after in joined]
     for before, after in pairs:
         is_lost = before.proof and not after.proof and after.num_words <= before.near
         # An idiom of one language may be a negation in the other one.
@@ -143,6 +159,8 @@ def _read(sentence: str, language: str) -> _Sentence:
         near=roles.count("near"),
         idioms=roles.count("idiom"),
         concord=roles.count("concord"),
+        if_not=roles.count("if_not"),
+        otherwise=roles.count("otherwise"),
         not_only=words.only is not None
         and any(words.only.search(f" {match[0].strip()} ") for match in matches if match.lastgroup == "idiom"),
     )

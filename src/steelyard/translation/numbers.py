@@ -1,10 +1,10 @@
 """Check of numbers: each number of a text in its translation, and each number of the translation in the text.
 
-Numbers are compared as values: digits of every script, decimal comma or point, separators of thousands. A number may
-be a word on either side, have a multiplier ("10 million", "1000万"), be in metric units, a year without its century, a
-time of day in twelve hours, or a month. Compound number words are compared with each other, too. Small numbers of a
-language without a table of words count only where another number is in their place. Texts with equally many numerals
-are compared by how often each value occurs, others by its presence.
+Numbers are compared as values: digits of every script, decimal comma or point, separators of thousands. A number with
+a scale ("10 million", "1000万", "1億2400万", "12.4 crore") is read as one value. A number may be a word on either side,
+be in metric units, a year without its century, a time of day in twelve hours, or a month. Compound number words are
+compared with each other, too. Small numbers of a language without a table of words count only where another number is
+in their place. Texts with equally many numerals are compared by how often each value occurs, others by its presence.
 """
 
 import re
@@ -17,21 +17,17 @@ from msgspec.structs import replace
 
 from steelyard.core.language_words import SIGNS, fold
 from steelyard.translation.damage_kinds import DamageFinding, MarkedSentence, finding
+from steelyard.translation.dates import Calendar, calendar
 from steelyard.translation.language_tables import (
-    SCALES,
     currencies,
-    month_pattern,
     multiplier_pattern,
     numbers_in_words,
+    scales,
 )
 from steelyard.translation.numerals import numerals
 from steelyard.translation.passages import Passage, PassagePair
+from steelyard.translation.scaled_numerals import LONGEST_NUMERAL, scaled_numerals
 
-_NUMBER = re.compile(r"\d+(?:[.,٫٬'’·:/\u00a0\u202f]\d+)*(?:[ \u00a0\u202f]\d{3}(?!\d|[.,]\d))*")
-_THOUSANDS = re.compile(r"\d{1,3}(?:([.,٬'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:[.,٫·](?P<part>\d+))?")
-_INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
-_DECIMAL = re.compile(r"(\d+)[.,٫·](\d{1,12})")
-_PIECE = re.compile(r"\d+")
 _WORD = re.compile(rf"(?:(?![\d_])[{SIGNS}])+(?:['’][^\W\d_]+)*|ika-\d+")
 _HAN_NUMERALS = re.compile(r"[〇零一二两兩三四五六七八九十百千]++[万萬亿億〇零一二两兩三四五六七八九十百千]*")
 _HAN_DIGIT_FORMS = ("〇零", "一", "二两兩", "三", "四", "五", "六", "七", "八", "九")
@@ -41,11 +37,11 @@ _HAN_RANGE = re.compile(r"([一二两兩三四五六七八九])([一二两兩三
 _HAN_COMPOUND = re.compile(r"[二两兩三四五六七八九][十百千万萬亿億]|[十百千][一二三四五六七八九]")
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _HAN_GROUPS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-_ROMAN = re.compile(r"\b[IVXLC]{1,7}\b")
+_ROMAN = re.compile(r"\b([IVXLC]{1,7})(?:er?|ème|º|ª)?\b")
+_FRACTION = re.compile("[¼½¾⅐-⅞]")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_MONTH_SIGNS = re.compile(r"\d\s?(?:月|월)|tháng\s?\d")
+# A single line may begin with a date: "12. Mai".
 _ITEM = re.compile(r"^[ \t]*\(?\d{1,3}[.)、](?!\d)", re.MULTILINE)
-_TIME = re.compile(r"\s?(?:[ap]\.?m\b|uhr\b)", re.IGNORECASE)
 _NAMED = re.compile(r"[^\W\d_]-")
 _UNITS = {
     r"pounds?|lbs?": (0.4536,),
@@ -59,6 +55,7 @@ _UNITS = {
 }
 """Units of English texts, with the factors by which translators turn their numbers into metric ones."""
 _UNIT = re.compile("|".join(rf"(\b(?:{words})\b)" for words in _UNITS))
+_FREEZING, _DEGREES = 32, 1.8
 _ROUNDED = 0.03
 _CONVERTED = 3.0
 """Factor by which the worth of a sum may differ after conversion: rates change over the years, and sums are rounded."""
@@ -67,7 +64,7 @@ _BESIDE = 12
 _SMALL = 12.0
 _BUDDHIST_ERA = 543
 """Years between the calendar of Thailand and the common one."""
-_LONGEST = 24
+_SWAHILI_SHIFT = 6
 _LONGEST_SENTENCE, _BEFORE_MARK = 240, 90
 _MOST_PAIRED = 400
 """Values of both texts up to which each is compared with each: lists of more numbers are data."""
@@ -78,7 +75,11 @@ class _Numbers(NamedTuple):
 
     values: Counter[str]
     places: dict[str, list[tuple[int, int]]]
+    scaled: dict[str, str]
+    """Values that have a scale beside them, with the number before it."""
     multiplied: set[str]
+    """Values with a scale, or with what may be one: ``k``, ``m``."""
+    calendar: Calendar
     words: Counter[str]
     compounds: set[str]
     """Numbers above ten that are words, where the language's compounds are read."""
@@ -88,7 +89,10 @@ class _Numbers(NamedTuple):
     """Sums of money, by the value of the number: the currency, and what it is worth in dollars, about."""
     factors: tuple[float, ...]
     """Those of the units in the text."""
+    has_fahrenheit: bool
     has_words: bool
+    has_scales: bool
+    """Whether the language has a table of scales."""
 
 
 class _Digits(dict[int, int]):
@@ -114,12 +118,12 @@ def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
     is_matched = source.values.total() == target.values.total()
     missing = _without_counterpart(source, target, is_matched=is_matched)
     added = _without_counterpart(target, source, is_matched=is_matched)
-    if _has_month(pair, is_matched=is_matched):
-        missing, added = (
-            {value for value in values if float(value) > _SMALL or "." in value} for values in (missing, added)
-        )
+    missing -= source.calendar.named_in(target.calendar) | _as_decimals(source, target)
+    added -= target.calendar.named_in(source.calendar) | _as_decimals(target, source)
     if len(source.values) + len(target.values) <= _MOST_PAIRED:
-        others = (added, missing) if is_matched else (set(target.values), set(source.values))
+        # A value that a word of the other text may stand for is free for another one.
+        unequal = (target.values - source.values, source.values - target.values)
+        others = unequal if is_matched else (target.values, source.values)
         missing, added = (
             {value for value in missing if not any(_is_same(value, other, source, target) for other in others[0])},
             {value for value in added if not any(_is_same(other, value, source, target) for other in others[1])},
@@ -187,7 +191,15 @@ def _without_counterpart(ours: _Numbers, theirs: _Numbers, *, is_matched: bool) 
         rest = {value for value in ours.values - theirs.values if theirs.words[value] <= ours.words[value]}
     else:
         rest = {value for value in ours.values if value not in theirs.values and value not in theirs.words}
+    rest = {value for value in rest if theirs.words[ours.scaled.get(value, "")] == 0}
     return {value for value in rest if not (len(value) == 4 and value[-2:] in theirs.words)}
+
+
+def _as_decimals(ours: _Numbers, theirs: _Numbers) -> set[str]:
+    """Return the values of a text that belong to times of day which one of both texts writes as decimals: 22.56."""
+    return ours.calendar.written_as_decimals(theirs.values, is_other=False) | theirs.calendar.written_as_decimals(
+        ours.values, is_other=True
+    )
 
 
 def _is_certain(value: str, ours: _Numbers, other: _Numbers) -> bool:
@@ -200,21 +212,37 @@ def _is_certain(value: str, ours: _Numbers, other: _Numbers) -> bool:
 def _is_same(value: str, other: str, source: _Numbers, target: _Numbers) -> bool:
     """Return whether two values differ in multipliers or units, in the century or era of a year, or in half a day."""
     before, after = float(value), float(other)
-    if any(abs(before * factor - after) <= _ROUNDED * after for factor in source.factors) or any(
-        abs(after * factor - before) <= _ROUNDED * before for factor in target.factors
+    converted = [before * factor for factor in source.factors] + [before / factor for factor in target.factors]
+    converted += [(before - _FREEZING) / _DEGREES] if source.has_fahrenheit else []
+    if any(
+        abs(each - after) <= max(_ROUNDED * abs(after), 1.0 if source.has_fahrenheit else 0.0) for each in converted
     ):
         return True
-    digits = {each.replace(".", "").strip("0") for each in (value, other)}
-    if len(digits) == 1 and (value in source.multiplied or other in target.multiplied):
-        return True
-    if (len(value) == 4 and len(other) == 2) or (len(value) == 2 and len(other) == 4):
-        return value[-2:] == other[-2:]
-    if not (value.isdigit() and other.isdigit()):
-        return False
+    if (is_same := _is_same_scale(value, other, source, target)) is not None:
+        return is_same
+    if {len(value), len(other)} == {2, 4} or not (value.isdigit() and other.isdigit()):
+        return {len(value), len(other)} == {2, 4} and value[-2:] == other[-2:]
     apart = abs(int(value) - int(other))
     if len(value) == len(other) == 4:
         return apart == _BUDDHIST_ERA
+    clocks = source.calendar, target.calendar
+    if apart and apart % _SWAHILI_SHIFT == 0 and (value in clocks[0].swahili_hours or other in clocks[1].swahili_hours):
+        return True
     return min(len(value), len(other)) <= 2 and apart == 12 and max(int(value), int(other)) <= 24
+
+
+def _is_same_scale(value: str, other: str, source: _Numbers, target: _Numbers) -> bool | None:
+    """Return whether two values of equal digits may differ in their scales; null for others."""
+    digits = {each.replace(".", "").strip("0") for each in (value, other)}
+    if len(digits) > 1 or not (value in source.multiplied or other in target.multiplied):
+        return None
+    if not (source.has_scales and target.has_scales):
+        return True
+    # What only one text writes with a scale may be the beginning of a range in the other one: 3 to 4 million.
+    if source.multiplied and target.multiplied:
+        return not (value in source.scaled and other in target.scaled)
+    # 10k may be ten thousand.
+    return value in source.multiplied - source.scaled.keys() or other in target.multiplied - target.scaled.keys()
 
 
 def _is_converted(value: str, ours: _Numbers, theirs: _Numbers) -> bool:
@@ -228,51 +256,56 @@ def _is_converted(value: str, ours: _Numbers, theirs: _Numbers) -> bool:
     )
 
 
-def _has_month(pair: PassagePair, *, is_matched: bool) -> bool:
-    """Return whether a month may be a name in one text and a numeral in the other one."""
-    texts = pair.source.prose, pair.target.prose
-    signs = [_MONTH_SIGNS.search(text) is not None for text in texts]
-    if is_matched:
-        return signs[0] != signs[1]
-    return any(signs) or any(month_pattern().search(text.casefold()) for text in texts)
-
-
 def _numbers(passage: Passage) -> _Numbers:
     # As long as before: the places of numbers are those in the prose.
-    text = _ITEM.sub(lambda match: " " * len(match[0]), plain_digits(passage.prose))
-    values, multiplied, in_names = Counter[str](), set[str](), set[str]()
+    text = plain_digits(passage.prose)
+    if len(_ITEM.findall(text)) > 1:
+        text = _ITEM.sub(lambda match: " " * len(match[0]), text)
+    language, folded = passage.code, fold(text)
+    values, scaled, multiplied, in_names = Counter[str](), dict[str, str](), set[str](), set[str]()
     places: dict[str, list[tuple[int, int]]] = {}
     sums: dict[str, tuple[str, float]] = {}
-    for match in _NUMBER.finditer(text):
-        is_time = _TIME.match(text, match.end()) is not None
-        numbers = [_canonical(each) for each in (_PIECE.findall(match[0]) if is_time else _values(match[0]))]
-        if match.start() >= 2 and _NAMED.match(text, match.start() - 2):
+    for numeral in scaled_numerals(text, language):
+        numbers, (start, end) = numeral.values, numeral.span
+        if start >= 2 and _NAMED.match(text, start - 2):
             in_names.update(numbers)
         values.update(numbers)
         for number in numbers:
-            places.setdefault(number, []).append(match.span())
-        if len(numbers) == 1 and (money := _currency(text, *match.span())) is not None:
+            places.setdefault(number, []).append(numeral.span)
+        if len(numbers) == 1 and (money := _currency(text, *numeral.span)) is not None:
             sums[numbers[0]] = (money[0], float(numbers[0]) * money[1])
-        if multiplier_pattern().match(text, match.end()):
+        if numeral.plain is not None:
+            scaled[numbers[0]] = numeral.plain
+        if numeral.plain is not None or multiplier_pattern().match(text, end):
             multiplied.update(numbers)
-    folded = fold(text)
-    language = passage.code
     words = numbers_in_words(_WORD.findall(folded), folded, language)
     has_words = words is not None
     words = words or Counter()
     compounds = {str(value) for value in numerals(folded, language)}
     if language in ("zh", "ja"):
-        for match in _HAN_NUMERALS.finditer(text):
-            readings = _han_numbers(match[0])
-            words.update(readings)
-            if len(readings) <= 2 and _HAN_COMPOUND.search(match[0]):
-                # Of the value and its digits as they stand, the value is the greater one.
-                compounds.add(max(readings, key=int))
+        han = _HAN_NUMERALS.findall(text)
+        words.update(reading for numeral in han for reading in _han_numbers(numeral))
+        compounds |= _han_compounds(han)
     words.update(compounds)
-    words.update(str(_roman(match[0])) for match in _ROMAN.finditer(text))
+    words.update(str(_roman(numeral)) for numeral in _ROMAN.findall(text))
+    words.update(re.findall(r"\d", unicodedata.normalize("NFKC", "".join(_FRACTION.findall(text)))))
     units = {match.lastindex or 0 for match in _UNIT.finditer(folded)} if language == "en" else ()
     factors = tuple(factor for unit in units for factor in list(_UNITS.values())[unit - 1])
-    return _Numbers(values, places, multiplied, words, compounds, in_names, sums, factors, has_words)
+    return _Numbers(
+        values=values,
+        places=places,
+        scaled=scaled,
+        multiplied=multiplied,
+        calendar=calendar(text, folded, language),
+        words=words,
+        compounds=compounds,
+        in_names=in_names,
+        sums=sums,
+        factors=factors,
+        has_fahrenheit="fahrenheit" in folded or "°f" in folded,
+        has_words=has_words,
+        has_scales=scales(language) is not None,
+    )
 
 
 def _currency(text: str, start: int, end: int) -> tuple[str, float] | None:
@@ -280,32 +313,16 @@ def _currency(text: str, start: int, end: int) -> tuple[str, float] | None:
     table = currencies()
     after = table.after.match(fold(text[end : end + 2 * _BESIDE]))
     if after is not None and after.lastgroup is not None:
-        return after.lastgroup, SCALES.get(after["scale"], 1.0) / table.rates[after.lastgroup]
+        return after.lastgroup, 1 / table.rates[after.lastgroup]
     before = table.before.search(fold(text[max(0, start - _BESIDE) : start]))
     return (before.lastgroup, 1 / table.rates[before.lastgroup]) if before is not None and before.lastgroup else None
 
 
-def _values(number: str) -> list[str]:
-    """Return the numbers of a run of digits and separators: one with its separators read, or its parts."""
-    if number.isdecimal():
-        return [number]
-    match = _THOUSANDS.fullmatch(number)
-    if match is not None:
-        part = match["part"]
-        whole = number if part is None else number[: match.start("part")]
-        digits = "".join(_PIECE.findall(whole))
-        return [digits if part is None else f"{digits}.{part}"]
-    if _INDIAN.fullmatch(number):
-        return [number.replace(",", "")]
-    match = _DECIMAL.fullmatch(number)
-    return [f"{match[1]}.{match[2]}"] if match is not None else _PIECE.findall(number)
-
-
-def _canonical(number: str) -> str:
-    """Return a number without zeros that say nothing; of a very long one the beginning."""
-    whole, _, part = number.partition(".")
-    whole, part = whole.lstrip("0")[:_LONGEST] or "0", part.rstrip("0")
-    return f"{whole}.{part}" if part else whole
+def _han_compounds(han: Sequence[str]) -> set[str]:
+    """Return the values of compound numerals in Chinese characters that have one reading."""
+    readings = (_han_numbers(numeral) for numeral in han if _HAN_COMPOUND.search(numeral))
+    # Of the value and its digits as they stand, the value is the greater one.
+    return {max(each, key=int) for each in readings if len(each) <= 2}
 
 
 def _han_numbers(numeral: str) -> set[str]:
@@ -318,7 +335,7 @@ def _han_numbers(numeral: str) -> set[str]:
 def _han_values(numeral: str) -> set[str]:
     """Return the value of a numeral in Chinese characters, and the value of its digits as they stand."""
     total = group = current = 0
-    for sign in numeral[:_LONGEST]:
+    for sign in numeral[:LONGEST_NUMERAL]:
         if sign in _HAN_GROUPS:
             total += (group + current) * _HAN_GROUPS[sign]
             group = current = 0
@@ -327,7 +344,7 @@ def _han_values(numeral: str) -> set[str]:
             current = 0
         else:
             current = _HAN_DIGITS[sign]
-    digits = "".join(str(_HAN_DIGITS[sign]) for sign in numeral[:_LONGEST] if sign in _HAN_DIGITS)
+    digits = "".join(str(_HAN_DIGITS[sign]) for sign in numeral[:LONGEST_NUMERAL] if sign in _HAN_DIGITS)
     return {str(total + group + current), digits.lstrip("0") or "0"}
 
 

@@ -36,8 +36,10 @@ _UNTRANSLATED = re.compile(
 )
 _LONGEST_EXCERPT = 80
 _SENTENCE_END = re.compile(
-    r"(?:(?<![.!?…])[.!?…]++[\"'“”‘’«»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
+    r"(?:(?<![.!?…])[.!?…]++[\"'“”‘’«»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥።፧။۔։]+[\"'”»)]*+)\s*|\n\s*|\Z"
 )
+_GREEK_END = re.compile(_SENTENCE_END.pattern.replace("!?…", "!?…;\u037e"))
+"""In Greek a semicolon is the mark of a question."""
 _NO_END = re.compile(
     r"(?:\b[^\W\d_]\.\s?[^\W\d_]|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp|Sept|Mio|Mrd))"
     r"\.$"
@@ -45,6 +47,14 @@ _NO_END = re.compile(
 """An abbreviation, which no sentence ends with; letters with a full stop each, such as ``d. h.``"""
 _LETTER = re.compile(r"\b[^\W\d_]\.$")
 _FIGURES = re.compile(r"\d+\.$")
+_RESULT = re.compile(r"[=≈:]\s?\d+\.$")
+_MAYBE_END = re.compile(r"(?:\b[apπμ]\.\s?[mμ]|\betc|\bт\.\s?д)\.$")
+"""An abbreviation that a sentence may end with."""
+_OF_TIME = re.compile(
+    r"[A-Z]{2,4}\b|(?:[A-Z]\w+ ){1,2}[Tt]ime\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d"
+)
+"""What follows a time of day in its sentence: a zone, a day of the week, a date."""
 _SHORT_WORD = re.compile(r"\b[^\W\d_]{1,3}\.$")
 """A word such as No. or Nr., which no sentence ends with where a digit follows."""
 _ORDINALS = {"de", "hu", "fi", "et", "cs", "sk", "sl", "hr", "sr", "pl", "da", "no", "nb", "tr", "lv", "is", "eu"}
@@ -143,7 +153,7 @@ class Passage:
             return tuple(line.strip() for line in self.prose.split("\n") if any(map(str.isalnum, line)))
         sentences: list[str] = []
         start = 0
-        for match in _SENTENCE_END.finditer(self.prose):
+        for match in (_GREEK_END if self.code == "el" else _SENTENCE_END).finditer(self.prose):
             end = match.end()
             mark = match[0].strip()
             is_wrapped = self.prose[end : end + 1].islower() and not (mark and mark[0] in _WIDE_ENDS)
@@ -161,6 +171,8 @@ class Passage:
     def _is_abbreviated(self, last: str, *, start: int, end: int) -> bool:
         """Return whether the full stop after some letters or figures belongs to them."""
         following = self.prose[end : end + 2]
+        if _MAYBE_END.search(last) and following[:1].isupper():
+            return _OF_TIME.match(self.prose, end) is not None
         if _NO_END.search(last) or (following[:1].isdigit() and _SHORT_WORD.search(last)):
             return True
         if _LETTER.search(last):
@@ -168,7 +180,9 @@ class Passage:
             return last[-2].isupper() or following[1:] == "."
         if figures := _FIGURES.search(last):
             is_item = end - start < 12 and self.prose[start:end].strip() == figures[0]
-            return is_item or (self.code in _ORDINALS and len(figures[0]) <= 3 and figures[0] != "0.")
+            # After an ordinal only German writes nouns, and so most words, with capitals.
+            is_ordinal = self.code == "de" or (self.code in _ORDINALS and not following[:1].isupper())
+            return is_item or (is_ordinal and len(figures[0]) <= 3 and figures[0] != "0." and not _RESULT.search(last))
         return False
 
     @cached_property

@@ -24,7 +24,8 @@ _JOINED, _RAREST = 1.0, 8.0
 _UNSHARED, _MOST_UNSHARED = 1.0, 2
 """Cost of a number or name that only one side of a bead has, and how many of them count."""
 _ANCHOR = re.compile(r"\d+|[A-Za-z_]\w{3,}")
-_MARKS = {"?": "?", "？": "?", "؟": "?", ":": ":", "：": ":"}
+_MARKS = {"?": "?", "？": "?", "؟": "?", "፧": "?", "\u037e": "?", ":": ":", "：": ":"}
+_GREEK_MARKS = {**_MARKS, ";": "?"}
 """Final marks that translators keep: a text that ends as a question has not lost its last sentence, if that was one."""
 _CLOSING = " \"'”’»)]*_`"
 _MOST_ANCHORS = 16
@@ -33,7 +34,8 @@ _BAND, _LONGEST_SPAN = 6, 3
 _MOST_SENTENCES = 300
 _LEAST_ROOM, _ROUNDING = 4, 1e-9
 """Cost above the least possible one within which alignments are looked for first, in texts of few sentences."""
-_SHORTEST_SENTENCE = 8.0
+_SHORTEST_SENTENCE, _LABEL = 8.0, 24.0
+"""Letters of a sentence that is missing, and the most letters of a label, which is missing however short it is."""
 _LEAST_DEVIATION, _RARE = 0.3, 2.0
 """Spreads by which a text with fewer sentences is shorter than usual, unless the bench rarely joins any."""
 
@@ -59,9 +61,12 @@ def check_sentences(pair: PassagePair, usual: TranslationLengths) -> Iterator[Da
         return
     if len(source.sentences) == len(target.sentences) or not source.sentences or not target.sentences:
         return
+    is_missing = len(target.sentences) < len(source.sentences)
+    if is_missing and (label := _lost_label(pair)):
+        yield finding("sentences", pair, label, "")
+        return
     deviation = usual.deviation(max(source.size, 1.0), max(target.size, 1.0))
     # Sentences are joined and divided at equal length; missing ones make the whole shorter.
-    is_missing = len(target.sentences) < len(source.sentences)
     if not (is_missing and _join_cost(usual) > _RARE) and (-deviation if is_missing else deviation) < _LEAST_DEVIATION:
         return
     for bead in align_sentences(pair, usual):
@@ -77,6 +82,13 @@ def check_sentences(pair: PassagePair, usual: TranslationLengths) -> Iterator[Da
         ):
             yield finding("sentences", pair, before, after)
             return
+
+
+def _lost_label(pair: PassagePair) -> str:
+    """Return the last line such as "Example:" where the translation has fewer colons than the source has such lines."""
+    labels = [each for each in pair.source.sentences if each.endswith((":", "：")) and letter_size(each) <= _LABEL]
+    colons = pair.target.prose.count(":") + pair.target.prose.count("：")
+    return labels[-1] if len(labels) > colons else ""
 
 
 def _join_cost(usual: TranslationLengths) -> float:
@@ -203,7 +215,8 @@ def _anchors(pair: PassagePair) -> tuple[list[frozenset[str]], list[frozenset[st
 def _tokens(passage: Passage) -> list[tuple[str, ...]]:
     """Return the final mark of each sentence, its numbers, and its words in Latin letters."""
     few = passage.sentences[:_MOST_SENTENCES]
-    marks = [_MARKS.get(each.rstrip(_CLOSING)[-1:]) for each in few]
+    known = _GREEK_MARKS if passage.code == "el" else _MARKS
+    marks = [known.get(each.rstrip(_CLOSING)[-1:]) for each in few]
     return [
         (*([mark] if mark else []), *dict.fromkeys(_ANCHOR.findall(plain_digits(each))))
         for mark, each in zip(marks, few, strict=True)

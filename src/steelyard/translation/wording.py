@@ -22,7 +22,7 @@ from steelyard.responses.subject import LETTER_WEIGHTS
 from steelyard.translation.blocks import Closings
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.inline_pieces import inline_pieces
-from steelyard.translation.language_tables import translator_phrases
+from steelyard.translation.language_tables import answer_phrases, translator_phrases
 from steelyard.translation.passages import Passage, PassagePair, passages
 
 _WRITING_SYSTEMS = {
@@ -229,6 +229,7 @@ def _kept_signs(pair: PassagePair) -> str:
 # --- Loops and left-overs --------------------------------------------------------------------------------------------
 
 _MORE_REPEATED = 0.25
+_TOPIC = 60
 _WINDOW, _DENSE_WINDOW = 30, 8
 
 
@@ -330,11 +331,29 @@ def check_leftovers(pair: PassagePair) -> Iterator[DamageFinding]:
     if (number := template_leftovers(target.subject)) and number > template_leftovers(source.subject):
         yield finding("leftover", pair, "", _leftover_excerpt(source.text, target.text))
         return
-    for pattern in translator_phrases():
+    phrases = translator_phrases()
+    for pattern in (phrases.openings, phrases.label):
         match = pattern.match(target.text)
-        if match is not None and pattern.match(source.text) is None:
+        if match is not None and not source.once(_speaks_of_translation):
             yield finding("leftover", pair, source.text, match[0])
             return
+    # A source that declines is translated so; one that does not speak of a translation declines to do something else.
+    if declines(target) and not (
+        source.once(declines) and (source.once(_speaks_of_translation) or not _speaks_of_translation(target))
+    ):
+        yield finding("leftover", pair, source.text, target.text)
+
+
+def _speaks_of_translation(passage: Passage) -> bool:
+    """Return whether the beginning of a text speaks of a translation."""
+    return translator_phrases().topic.search(passage.text[:_TOPIC]) is not None
+
+
+def declines(passage: Passage) -> bool:
+    """Return whether a text is an answer that declines; translators do so in the words of other models."""
+    return (
+        translator_phrases().refusals.match(passage.text) is not None or answer_phrases().refusals(passage.subject) > 0
+    )
 
 
 _MARK = re.compile(
