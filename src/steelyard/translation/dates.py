@@ -15,9 +15,11 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?!\d)")
 _SWAHILI_HOUR = re.compile(r"saa (\d{1,2})(?::\d\d)? (?:[zy]a )?(?:asubuhi|mchana|alasiri|jioni|usiku|alfajiri)")
 _MONTH_SIGNS = re.compile(r"(?<!\d)(\d{1,2})\s?(?:月|월)|tháng\s?(\d{1,2})(?!\d)")
 _WORDS = re.compile(r"[^\W\d_]+")
-_DATE = re.compile(r"(?<!\d)(?:(\d{1,2})[/.-](\d{1,2})[/.-](?:\d{4}|\d\d)|\d{4}[/.-](\d{1,2})[/.-](\d{1,2}))(?!\d)")
+_DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}")
 """A date in figures, whose month may be a name in the other text."""
+_FIGURES = re.compile(r"\d+")
 _LAST_MONTH = 12
+_MONTH_NUMERALS = {"zh", "yue", "ja", "ko", "vi"}
 _NAMED_MONTHS = {"en", "de"}
 """Languages of the table of months."""
 
@@ -56,10 +58,12 @@ class Calendar(NamedTuple):
 def calendar(text: str, folded: str, language: str) -> Calendar:
     """Return the dates and times of a text with ASCII digits, which is also given folded."""
     names = months() if language in _NAMED_MONTHS else None
-    days = (canonical(part) for each in _DATE.findall(text) for part in each if part)
+    days = (canonical(part) for each in _DATE.findall(text) for part in _FIGURES.findall(each))
     return Calendar(
         times=set(_CLOCK.findall(text)),
-        months={canonical("".join(each)) for each in _MONTH_SIGNS.findall(text)},
+        months={canonical("".join(each)) for each in _MONTH_SIGNS.findall(text)}
+        if language in _MONTH_NUMERALS
+        else set(),
         month_names=None if names is None else {names[word] for word in _WORDS.findall(folded) if word in names},
         dates={day for day in days if int(day) <= _LAST_MONTH},
         swahili_hours=set(_SWAHILI_HOUR.findall(folded)) if language == "sw" else set(),

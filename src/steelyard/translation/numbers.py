@@ -38,7 +38,7 @@ _HAN_COMPOUND = re.compile(r"[二两兩三四五六七八九][十百千万萬亿
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _HAN_GROUPS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _ROMAN = re.compile(r"\b([IVXLC]{1,7})(?:er?|ème|º|ª)?\b")
-_FRACTION = re.compile("[¼½¾⅐-⅞]")
+_FRACTIONS = "¼½¾⅓⅔⅕⅖⅗⅘⅛"
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 # A single line may begin with a date: "12. Mai".
 _ITEM = re.compile(r"^[ \t]*\(?\d{1,3}[.)、](?!\d)", re.MULTILINE)
@@ -288,7 +288,7 @@ def _numbers(passage: Passage) -> _Numbers:
         compounds |= _han_compounds(han)
     words.update(compounds)
     words.update(str(_roman(numeral)) for numeral in _ROMAN.findall(text))
-    words.update(re.findall(r"\d", unicodedata.normalize("NFKC", "".join(_FRACTION.findall(text)))))
+    words.update(digit for sign in _FRACTIONS if sign in text for digit in unicodedata.normalize("NFKC", sign))
     units = {match.lastindex or 0 for match in _UNIT.finditer(folded)} if language == "en" else ()
     factors = tuple(factor for unit in units for factor in list(_UNITS.values())[unit - 1])
     return _Numbers(

@@ -14,7 +14,7 @@ from steelyard.core.text import is_same_text, normal_form, number_of
 from steelyard.translation.bench_lengths import TranslationLengths
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.passages import Passage, PassagePair
-from steelyard.translation.wording import declines
+from steelyard.translation.wording import LONGEST_REFUSAL, declines
 
 _LITERAL = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\''
@@ -233,7 +233,8 @@ def _misfit(
         2 * _distance(before[0], after[0]) + 2 * _distance(before[1], after[1]) + 4 * _distance(before[2], after[2])
     )
     # One response declines, and the other one does as it was asked.
-    misfit += pairs[source].source.once(declines) != pairs[target].target.once(declines)
+    texts = pairs[source].source, pairs[target].target
+    misfit += max(each.size for each in texts) <= LONGEST_REFUSAL and texts[0].once(declines) != texts[1].once(declines)
     misfit += sum(abs(left - right) / max(left, right, 1) for left, right in zip(before[3], after[3], strict=True))
     sizes = pairs[source].source.size + 1, pairs[target].target.size + 1
     ratio = log(sizes[1] / sizes[0]) - usual.log_ratio

@@ -230,6 +230,8 @@ def _kept_signs(pair: PassagePair) -> str:
 
 _MORE_REPEATED = 0.25
 _TOPIC = 60
+LONGEST_REFUSAL = 400.0
+"""Letters of a text up to which it can be a refusal and nothing else."""
 _WINDOW, _DENSE_WINDOW = 30, 8
 
 
@@ -338,8 +340,10 @@ def check_leftovers(pair: PassagePair) -> Iterator[DamageFinding]:
             yield finding("leftover", pair, source.text, match[0])
             return
     # A source that declines is translated so; one that does not speak of a translation declines to do something else.
-    if declines(target) and not (
-        source.once(declines) and (source.once(_speaks_of_translation) or not _speaks_of_translation(target))
+    if (
+        target.size <= LONGEST_REFUSAL
+        and target.once(declines)
+        and not (source.once(declines) and (source.once(_speaks_of_translation) or not _speaks_of_translation(target)))
     ):
         yield finding("leftover", pair, source.text, target.text)
 
