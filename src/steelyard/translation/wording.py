@@ -336,7 +336,7 @@ def check_leftovers(pair: PassagePair) -> Iterator[DamageFinding]:
     phrases = translator_phrases()
     for pattern in (phrases.openings, phrases.label):
         match = pattern.match(target.text)
-        if match is not None and not source.once(_speaks_of_translation):
+        if match is not None and pattern.match(source.text) is None and not source.once(_speaks_of_translation):
             yield finding("leftover", pair, source.text, match[0])
             return
     # A source that declines is translated so; one that does not speak of a translation declines to do something else.

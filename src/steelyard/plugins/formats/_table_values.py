@@ -11,7 +11,7 @@ from steelyard.core.types import JsonObject, Kind, Message, Meta, Verdict
 from steelyard.curation.column_names import LISTS
 from steelyard.curation.nested_columns import is_nested
 from steelyard.io.json_text import decode_list
-from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
+from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns
 from steelyard.plugins.formats._nested_ratings import NestedRating, nested_ratings
 from steelyard.plugins.formats._pairs import cut_turns
 from steelyard.plugins.formats._turns import are_conversations, count_other_keys, decoded_turns, earlier_turns, turns_of
