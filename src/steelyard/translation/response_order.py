@@ -232,7 +232,8 @@ def _weighted(letters: list[Integers], width: int) -> csr_array:
 def _products(left: csr_array, right: csr_array) -> Floats:
     """Return the product of each row of one matrix with each one of the other."""
     # The time of a sparse product grows with the squares of the columns' numbers of texts.
-    is_common = np.bincount(np.concatenate([left.indices, right.indices]), minlength=left.shape[1]) > left.shape[0] / 8
+    counts = left.astype(bool).sum(axis=0) + right.astype(bool).sum(axis=0)
+    is_common = counts > left.shape[0] / 8
     common = left[:, is_common].toarray() @ right[:, is_common].toarray().T
     return common + (left[:, ~is_common] @ right[:, ~is_common].T).toarray()
 
