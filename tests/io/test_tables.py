@@ -63,7 +63,7 @@ def test_a_broken_table_is_named(tmp_path):
     [
         (b"ARROW1\0\0", "Arrow"),
         (b'{"prompt": "a"}\n', "text"),
-        (gzip.compress(b"PK\x03\x04"), "a zip archive or a spreadsheet"),
+        (gzip.compress(b"PK\x03\x04", mtime=0), "a zip archive or a spreadsheet"),
         (b"<html>\n", r"a page of the web \(HTML\)"),
     ],
 )
