@@ -129,8 +129,8 @@ def test_files_of_subsets_are_read_beside_the_table(folder, tmp_path):
     ("text", "message"),
     [
         ("[subsets]\nchat = 6\n[subsets]\n", "bench.toml: not valid TOML"),
-        ("[subset]\nchat = 6\n", "bench.toml: unknown setting 'subset'"),
-        ("[subsets]\nchat = -1\n", "bench.toml: subsets.chat is -1"),
+        ("[subset]\nchat = 6\n", "bench.toml:1: unknown setting 'subset'"),
+        ("[subsets]\nchat = -1\n", "bench.toml:2: subsets.chat is -1"),
         (
             "[sections.A]\nchat = 1\n[sections.B]\nchat = 1\n",
             "bench.toml at sections: the subset 'chat' is in 2 sections",

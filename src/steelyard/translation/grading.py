@@ -309,7 +309,7 @@ def _hard(source: _Source, config: GradingConfig, width: float) -> _GradedPair |
 
 
 def _num_pairs(
-    available: Mapping[str, int], dropped: Mapping[str, Counter[str]], direction: str, config: GradingConfig
+    available: Mapping[str, int], without: Mapping[str, Counter[str]], direction: str, config: GradingConfig
 ) -> dict[str, int]:
     """Return how many pairs of each level are taken. Raises EvidenceError where there are too few."""
     numbers = " and ".join(f"{number:,} {level}" for level, number in available.items())
@@ -323,10 +323,10 @@ def _num_pairs(
         problem = f"{direction} has {numbers} pairs, fewer than {config.num_pairs} of each"
         reasons = [
             f"{level}: {', '.join(f'{why} {number:,}' for why, number in counts.most_common())}"
-            for level, counts in dropped.items()
+            for level, counts in without.items()
             if counts
         ]
-        if dropped["easy"][_TOO_FEW] > available["easy"]:
+        if without["easy"][_TOO_FEW] > available["easy"]:
             do = "rows of one source have to follow each other: sort the file by source"
         raise EvidenceError("; ".join((problem, *reasons)), do=do)
     return dict.fromkeys(available, config.num_pairs)

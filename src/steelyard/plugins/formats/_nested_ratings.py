@@ -2,10 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from steelyard.core.protocols import is_number
+from steelyard.core.protocols import is_number, parse_number
 from steelyard.core.types import JsonObject, Meta
 from steelyard.curation.column_names import ANNOTATORS, ASPECTS
-from steelyard.plugins.formats._pairs import parse_number
 
 RATING_KEYS = ("score", "rating", "reward", "grade", "rank")
 _OF_SEVERAL = {
