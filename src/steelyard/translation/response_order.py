@@ -24,7 +24,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from steelyard.core.numerics import Floats, Integers, sigmoid
+from steelyard.core.numerics import Booleans, Floats, Integers, sigmoid
 from steelyard.core.types import Case
 from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.passages import Passage, PassagePair, passages, source_passages
@@ -186,13 +186,15 @@ def _pairs(texts: list[_Text]) -> list[_ResponsePair]:
 
 
 class _Tables:
-    """The three tables of texts that are learnt together, of which the values within an item are computed."""
+    """The three tables of texts that are learnt together. Only values within an item are computed."""
 
     def __init__(self, texts: list[_Text]) -> None:
         width = 1 + max(numbers[-1] for text in texts for numbers in text.letters)
         sources, targets = (_weighted([text.letters[side] for text in texts], width) for side in (0, 1))
+        numbers = np.concatenate([numbers for text in texts for numbers in text.letters])
+        is_common = np.bincount(numbers, minlength=width) > len(texts) / 8
         kernel, self._of_targets, self._spelling = (
-            _products(*both) for both in ((sources, sources), (targets, targets), (sources, targets))
+            _products(*both, is_common) for both in ((sources, sources), (targets, targets), (sources, targets))
         )
         self._smoother = np.linalg.solve(kernel + _RIDGE * np.eye(len(texts), dtype=np.float32), kernel)
         self._lengths = np.array([text.lengths for text in texts])
@@ -229,11 +231,9 @@ def _weighted(letters: list[Integers], width: int) -> csr_array:
     return csr_array((values, numbers, starts), shape=(len(letters), width))
 
 
-def _products(left: csr_array, right: csr_array) -> Floats:
-    """Return the product of each row of one matrix with each one of the other."""
+def _products(left: csr_array, right: csr_array, is_common: Booleans) -> Floats:
+    """Return the product of each row of one matrix with each one of the other; columns of many texts are common."""
     # The time of a sparse product grows with the squares of the columns' numbers of texts.
-    counts = left.astype(bool).sum(axis=0) + right.astype(bool).sum(axis=0)
-    is_common = counts > left.shape[0] / 8
     common = left[:, is_common].toarray() @ right[:, is_common].toarray().T
     return common + (left[:, ~is_common] @ right[:, ~is_common].T).toarray()
 
