@@ -132,14 +132,14 @@ class _Bench:
     def _letters(self, passage: Passage) -> Integers:
         """Return the different groups of letters of the words of a text, by number."""
         is_unspaced = passage.code in _UNSPACED
-        found: set[int] = set()
+        numbers: set[int] = set()
         for word in (_UNSPACED_WORD if is_unspaced else _WORD).findall(passage.prose[:_LONGEST].casefold()):
             key = is_unspaced, word
             if key not in self._words:
                 groups = _groups(word, is_unspaced=is_unspaced and not word.isascii())
                 self._words[key] = [self._numbers.setdefault(group, len(self._numbers)) for group in groups]
-            found.update(self._words[key])
-        return np.array(sorted(found), dtype=np.int32)
+            numbers.update(self._words[key])
+        return np.array(sorted(numbers), dtype=np.int32)
 
 
 def _groups(word: str, *, is_unspaced: bool) -> set[str]:
@@ -213,8 +213,8 @@ class _Tables:
             for right in rows.T
         ]
         predicted = np.stack(values, axis=1).reshape(-1, 2, 2)
-        own = self._smoother[source, target]
-        predicted = np.linalg.solve(np.eye(2) - own, predicted - own @ self._of_targets[order[source], target])
+        hat = self._smoother[source, target]
+        predicted = np.linalg.solve(np.eye(2) - hat, predicted - hat @ self._of_targets[order[source], target])
         lengths = self._lengths[source, 0] * self._lengths[target, 1]
         tables = np.stack([predicted, self._spelling[source, target], lengths], axis=1)
         return tables[:, :, 0, 0] + tables[:, :, 1, 1] - tables[:, :, 0, 1] - tables[:, :, 1, 0]
