@@ -112,7 +112,7 @@ def _numbers_of(word: str, language: str) -> tuple[str, ...]:
 
 
 class TranslatorPhrases(NamedTuple):
-    """What translators add to a text, as patterns that are matched at its beginning: openings and refusals.
+    """The openings and refusals that translators add to a text, as patterns that are matched at its beginning.
 
     ``label`` is a first line about a translation that ends in a colon, ``topic`` any word for a translation.
     """
@@ -129,13 +129,10 @@ def translator_phrases() -> TranslatorPhrases:
     table = damage_table().translator
     lead = r"[\s*_#>\"'“«(\[]{0,8}"
     label = rf"[^\n:：]{{0,60}}(?:{table.translation})[^\n:：]{{0,40}}[:：]"
-    return TranslatorPhrases(
-        *(
-            re.compile(f"{lead}(?:{'|'.join(each)})", re.IGNORECASE)
-            for each in (table.openings, (label,), table.refusals)
-        ),
-        re.compile(table.translation, re.IGNORECASE),
+    openings, labels, refusals = (
+        re.compile(f"{lead}(?:{'|'.join(each)})", re.IGNORECASE) for each in (table.openings, (label,), table.refusals)
     )
+    return TranslatorPhrases(openings, labels, refusals, re.compile(table.translation, re.IGNORECASE))
 
 
 @cache

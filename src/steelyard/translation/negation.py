@@ -89,7 +89,7 @@ class _Sentence(NamedTuple):
         """The number of all words of negation."""
         return self.proof + self.near + self.idioms + self.concord
 
-    def beside(self, other: "_Sentence") -> "_Sentence":
+    def compared_with(self, other: "_Sentence") -> "_Sentence":
         """Return the sentence where "if not" is a negation, unless the other one has a word for "otherwise"."""
         negated = max(0, self.if_not - other.if_not - other.otherwise)
         return self._replace(proof=self.proof + negated) if negated else self
@@ -115,7 +115,7 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
     else:
         beads = [Bead(range(place, place + 1), range(place, place + 1)) for place in range(len(source))]
     joined = [(_joined(pair.source, bead.source), _joined(pair.target, bead.target)) for bead in beads]
-    pairs = [(before.beside(after), after.beside(before)) for before, after in joined]
+    pairs = [(before.compared_with(after), after.compared_with(before)) for before, after in joined]
     for before, after in pairs:
         is_lost = before.proof and not after.proof and after.num_words <= before.near
         # An idiom of one language may be a negation in the other one.

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from steelyard.core.language_words import SIGNS, fold
 from steelyard.translation.damage_kinds import DamageFinding, MarkedSentence, finding
-from steelyard.translation.dates import Calendar, calendar
 from steelyard.translation.language_tables import (
     currencies,
     multiplier_pattern,
@@ -26,7 +25,7 @@ from steelyard.translation.language_tables import (
 )
 from steelyard.translation.numerals import numerals
 from steelyard.translation.passages import Passage, PassagePair
-from steelyard.translation.scaled_numerals import LONGEST_NUMERAL, scaled_numerals
+from steelyard.translation.scaled_numerals import LONGEST_NUMERAL, Calendar, calendar, scaled_numerals
 
 _WORD = re.compile(rf"(?:(?![\d_])[{SIGNS}])+(?:['’][^\W\d_]+)*|ika-\d+")
 _HAN_NUMERALS = re.compile(r"[〇零一二两兩三四五六七八九十百千]++[万萬亿億〇零一二两兩三四五六七八九十百千]*")
@@ -92,7 +91,7 @@ class _Numbers(NamedTuple):
     has_fahrenheit: bool
     has_words: bool
     has_scales: bool
-    """Whether the language has a table of scales."""
+    """True where the language has a table of scales."""
 
 
 class _Digits(dict[int, int]):

@@ -54,7 +54,7 @@ _OF_TIME = re.compile(
     r"[A-Z]{2,4}\b|(?:[A-Z]\w+ ){1,2}[Tt]ime\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d"
 )
-"""What follows a time of day in its sentence: a zone, a day of the week, a date."""
+"""Words after a time of day in its sentence: a zone, a day of the week, a date."""
 _SHORT_WORD = re.compile(r"\b[^\W\d_]{1,3}\.$")
 """A word such as No. or Nr., which no sentence ends with where a digit follows."""
 _ORDINALS = {"de", "hu", "fi", "et", "cs", "sk", "sl", "hr", "sr", "pl", "da", "no", "nb", "tr", "lv", "is", "eu"}

@@ -1,15 +1,17 @@
 """Numerals with their scales as values: "12.5 million", "1億2400万", "12.4 crore", "milioni 12".
 
 Digits are those of every script, turned into ASCII before. A numeral has a decimal comma or point, and separators of
-thousands or of lakhs. A time of day or a date is several values.
+thousands or of lakhs. A time of day or a date is several values, whose `Calendar` says in which forms another text may
+have them: a month as a name or a numeral, a time of day with a colon or like a decimal, and hours of the Swahili day,
+which begins at six in the morning.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from steelyard.translation.language_tables import Scales, scales
+from steelyard.translation.language_tables import Scales, months, scales
 
 _NUMBER = re.compile(r"\d+(?:[.,٫٬'’·:/\u00a0\u202f]\d+)*(?:[ \u00a0\u202f]\d{3}(?!\d|[.,]\d))*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,٬'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:[.,٫·](?P<part>\d+))?")
@@ -23,6 +25,17 @@ LONGEST_NUMERAL = 24
 """Digits of a number that count."""
 _SUMMED = {"zh", "ja", "ko"}
 """Languages that write a great number as several numerals with scales."""
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?!\d)")
+_SWAHILI_HOUR = re.compile(r"saa (\d{1,2})(?::\d\d)? (?:[zy]a )?(?:asubuhi|mchana|alasiri|jioni|usiku|alfajiri)")
+_MONTH_SIGNS = re.compile(r"(?<!\d)(\d{1,2})\s?(?:月|월)|tháng\s?(\d{1,2})(?!\d)")
+_WORDS = re.compile(r"[^\W\d_]+")
+_DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}")
+"""A date in figures, whose month may be a name in the other text."""
+_FIGURES = re.compile(r"\d+")
+_LAST_MONTH = 12
+_MONTH_NUMERALS = {"zh", "yue", "ja", "ko", "vi"}
+_NAMED_MONTHS = {"en", "de"}
+"""Languages of the table of months."""
 
 
 class Numeral(NamedTuple):
@@ -95,3 +108,49 @@ def canonical(number: str) -> str:
     whole, _, part = number.partition(".")
     whole, part = whole.lstrip("0")[:LONGEST_NUMERAL] or "0", part.rstrip("0")
     return f"{whole}.{part}" if part else whole
+
+
+class Calendar(NamedTuple):
+    """The dates and times of a text."""
+
+    times: set[tuple[str, str]]
+    """Hours and minutes with a colon between them."""
+    months: set[str]
+    """Months that are numerals with a sign: 3月."""
+    month_names: set[str] | None
+    """The numbers of months that are names; null for a language without a table."""
+    dates: set[str]
+    """Days and months of dates in figures."""
+    swahili_hours: set[str]
+
+    def named_in(self, other: "Calendar") -> set[str]:
+        """Return the months of a text, written as numerals, that the other text has as names or may have."""
+        months_elsewhere = {
+            month for month in self.months - other.months if other.month_names is None or month in other.month_names
+        }
+        return months_elsewhere | (self.dates if not other.dates else set())
+
+    def written_as_decimals(self, values: Collection[str], *, is_other: bool) -> set[str]:
+        """Return the hours and minutes that are decimals among the values of the other text, or those decimals."""
+        return {
+            value
+            for hour, minute in self.times
+            for other in (int(hour), int(hour) + 12, int(hour) - 12)
+            if (dotted := canonical(f"{max(other, 0)}.{minute}")) in values
+            for value in ((dotted,) if is_other else (canonical(hour), canonical(minute)))
+        }
+
+
+def calendar(text: str, folded: str, language: str) -> Calendar:
+    """Return the dates and times of a text with ASCII digits, which is also given folded."""
+    names = months() if language in _NAMED_MONTHS else None
+    days = (canonical(part) for each in _DATE.findall(text) for part in _FIGURES.findall(each))
+    return Calendar(
+        times=set(_CLOCK.findall(text)),
+        months={canonical("".join(each)) for each in _MONTH_SIGNS.findall(text)}
+        if language in _MONTH_NUMERALS
+        else set(),
+        month_names=None if names is None else {names[word] for word in _WORDS.findall(folded) if word in names},
+        dates={day for day in days if int(day) <= _LAST_MONTH},
+        swahili_hours=set(_SWAHILI_HOUR.findall(folded)) if language == "sw" else set(),
+    )
