@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from steelyard.core.types import Counts, InputFinding, Run
-from steelyard.evaluation.leaderboard import JOINED_RUNS
+from steelyard.evaluation.evaluations import JOINED_RUNS
 from steelyard.report.findings import findings_section
 from steelyard.report.page import COMMA
 from steelyard.report.sources import FinishedRun

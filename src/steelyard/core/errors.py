@@ -240,7 +240,7 @@ class MissingPartError(UserError):
         if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == package:
             return cls(f"the package {package} is not installed", do=command)
         problem = f"the package {package} is installed and cannot be imported ({type(error).__name__}: {error})"
-        return cls(problem, do=f"install versions that fit together: {command} --upgrade")
+        return cls(problem, do=f"install versions that fit together: {command.replace('install', 'install -U', 1)}")
 
 
 class EvidenceError(UserError):

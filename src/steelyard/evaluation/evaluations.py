@@ -7,12 +7,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.numerics import Integers
 from steelyard.core.plugins import build
 from steelyard.core.remedies import ANY, NUMBER, Advice, Command, Remedy
-from steelyard.core.types import JsonObject, Run
+from steelyard.core.types import InputFinding, JsonObject, Run
 from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read_items
 from steelyard.evaluation.measure import BenchCeiling, measures
 from steelyard.evaluation.summary import EvaluationSummary
@@ -23,6 +24,8 @@ from steelyard.statistics.groups import Cell, Label, Layout, layout_of
 from steelyard.statistics.pair_counts import UnscoredPairs
 from steelyard.statistics.prompt_means import Ratio
 
+JOINED_RUNS = "runs"
+"""The detail of a finding that several evaluations share: their names."""
 _BENCH_SETTINGS = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
 _STATED = "label_error"
 """The setting of a bench that changes no value: older records lack it."""
@@ -299,3 +302,18 @@ def _list_values(values: Mapping[str, Sequence[str]]) -> str:
     # A SHA-256 hash as JSON has 64 hexadecimal digits in quotation marks.
     short = {value: f"{value[1:13]}…" if len(value) == 66 else value for value in values}
     return ", ".join(f"{short[value]} in {', '.join(names)}" for value, names in values.items())
+
+
+def joined_findings(runs: Mapping[str, Run[EvaluationSummary]]) -> tuple[InputFinding, ...]:
+    """Return the findings of evaluations by name, those that several have once, with the names of all of them."""
+    names: dict[bytes, list[str]] = {}
+    findings: dict[bytes, InputFinding] = {}
+    for name, run in runs.items():
+        for finding in run.findings:
+            key = msgspec.json.encode(finding, order="sorted")
+            findings.setdefault(key, finding)
+            names.setdefault(key, []).append(name)
+    return tuple(
+        replace(finding, details={**finding.details, JOINED_RUNS: ", ".join(names[key])})
+        for key, finding in findings.items()
+    )

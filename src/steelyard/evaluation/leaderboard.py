@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import UNSET, json
-from msgspec.structs import replace
+from msgspec import UNSET
 
-from steelyard.core.types import InputFinding, Record, Run
+from steelyard.core.types import Record, Run
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import EvaluationSet, bench_hashes, ceiling_of, has_headline, ranking_of
 from steelyard.evaluation.few_labels_compared import rank_labelled
@@ -181,25 +180,6 @@ def rank_models(
         unlike_coverage=tuple(unequal_coverage(coverage)),
         partial=tuple(Unranked(name=name, why=why) for name, why in partial.items()),
         ceiling=ceiling_of(evaluations),
-    )
-
-
-JOINED_RUNS = "runs"
-"""The detail of a finding that several evaluations share: their names."""
-
-
-def joined_findings(runs: Mapping[str, Run[EvaluationSummary]]) -> tuple[InputFinding, ...]:
-    """Return the findings of evaluations by name, those that several have once, with the names of all of them."""
-    names: dict[bytes, list[str]] = {}
-    findings: dict[bytes, InputFinding] = {}
-    for name, run in runs.items():
-        for finding in run.findings:
-            key = json.encode(finding, order="sorted")
-            findings.setdefault(key, finding)
-            names.setdefault(key, []).append(name)
-    return tuple(
-        replace(finding, details={**finding.details, JOINED_RUNS: ", ".join(names[key])})
-        for key, finding in findings.items()
     )
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import InputFinding
-from steelyard.evaluation.leaderboard import JOINED_RUNS
+from steelyard.evaluation.evaluations import JOINED_RUNS
 from steelyard.evaluation.tables import Sentence, count, isolate
 from steelyard.io.progress import in_words
 from steelyard.report.page import COMMA, Section, Strings

@@ -8,10 +8,9 @@ from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Counts, Run
-from steelyard.evaluation.evaluations import check_equal_settings, model_names, read_evaluation
+from steelyard.evaluation.evaluations import check_equal_settings, joined_findings, model_names, read_evaluation
 from steelyard.evaluation.language_table import LanguageTable
 from steelyard.evaluation.languages import LanguagesSummary
-from steelyard.evaluation.leaderboard import joined_findings
 from steelyard.evaluation.parallel_draws import table_of_runs
 from steelyard.evaluation.parallel_items import read_shared, summarise_languages
 from steelyard.evaluation.parallel_runs import FoundRuns

@@ -18,10 +18,11 @@ from steelyard.evaluation.evaluations import (
     EvaluationSet,
     check_protocols,
     join_evaluations,
+    joined_findings,
     model_names,
     read_evaluation,
 )
-from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, joined_findings, rank_models, what_lacks
+from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
 from steelyard.evaluation.published_benches import read_published_benches
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.atomic import write_text
