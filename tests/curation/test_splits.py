@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.core.types import Case, Message, Prompt
+from steelyard.curation.data_checks import find_duplicates, labelled_pairs
 from steelyard.curation.splits import group_related, root_text, split_cases
 from strategies import case
 
@@ -80,6 +82,38 @@ def test_near_duplicates_are_never_divided(seed):
     chosen = split_cases(cases, {"train": 0.5, "test": 0.5}, seed=seed, related=group_related(cases, 0.7))
     assert chosen[0] == chosen[1]
     assert chosen[2] == chosen[3]
+
+
+def conversation(name, *turns):
+    """Return a case without responses; the turns are (role, text)."""
+    messages = tuple(Message(role=role, content=text) for role, text in turns)
+    return Case(prompt=Prompt(id=name, messages=messages), responses=())
+
+
+def test_conversations_alike_after_a_short_first_turn_are_never_divided():
+    rest = (
+        ("assistant", "Maria has so many of them. She goes to the market in the old harbour and sells three."),
+        ("user", "How many are left in her basket at the end of the day? Answer with the number alone."),
+    )
+    cases = [conversation(f"p{number}", ("user", f"{number}?"), *rest) for number in range(1000, 1040)]
+    assert group_related(cases, 0.8) == ((tuple(range(40)),), 39)
+    assert group_related(cases).num_near_duplicates == 0
+    assert find_duplicates(cases, labelled_pairs(cases, None), 0.8).num_prompts_in_groups == 40
+
+
+def test_a_shared_system_prompt_makes_no_near_duplicates():
+    system = ("system", "You are the assistant of a shop. Answer politely and name the source of each fact. " * 3)
+    questions = ("What is the capital of France?", "Sort a list in Python", "Write a poem about the rain")
+    cases = [conversation(text, system, ("user", text)) for text in questions]
+    assert group_related(cases, 0.8).num_near_duplicates == 0
+    assert find_duplicates(cases, labelled_pairs(cases, None), 0.8).num_prompt_groups == 0
+
+
+def test_one_question_under_two_system_prompts_stays_together_and_is_no_duplicate():
+    roles = ("You are Sherlock Holmes.", "You are a pirate of the seven seas.")
+    cases = [conversation(role, ("system", role), ("user", "Who are you?")) for role in roles]
+    assert group_related(cases, 0.8).groups == ((0, 1),)
+    assert find_duplicates(cases, labelled_pairs(cases, None), 0.8).num_prompt_groups == 0
 
 
 def test_only_the_named_strata_have_their_share():

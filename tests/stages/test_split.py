@@ -58,3 +58,11 @@ def test_parts_whose_files_a_disk_may_hold_as_one_are_refused(file, tmp_path, na
     with pytest.raises(ConfigError, match="differ in case or Unicode form alone"):
         split(file, tmp_path / "out", Config(parts=dict.fromkeys(names, 0.5)))
     assert not (tmp_path / "out").exists()
+
+
+def test_near_duplicates_that_leave_a_part_empty_are_named_with_the_setting(tmp_path):
+    texts = [f"Please work out how many apples are left after Maria sells {index} of them." for index in range(10, 40)]
+    write_cases(tmp_path / "c.jsonl", [case(id=text, text=text) for text in texts])
+    with pytest.raises(EvidenceError, match=r"in 1 group .* nothing for test") as raised:
+        split(tmp_path / "c.jsonl", tmp_path / "out", Config(near_duplicates=0.7))
+    assert "near_duplicates=off" in str(raised.value.do)

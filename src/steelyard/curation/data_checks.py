@@ -13,11 +13,10 @@ import numpy as np
 from steelyard.annotation.case_answers import RatersSummary
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
-from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, Integers
-from steelyard.core.text import normal_form, num_characters, number_of, prompt_text, response_text, verb_for
+from steelyard.core.text import normal_form, num_characters, number_of, response_text, verb_for
 from steelyard.core.types import Case, Record, Scores
-from steelyard.prompts.near_duplicates import Links, near_duplicates
+from steelyard.prompts.near_duplicates import Links, comparable_prompts, conversation_text, near_duplicates
 from steelyard.ranking.judgment_table import EVERYTHING, Only, distinct_judgments
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.groups import prompt_names, units_of
@@ -290,13 +289,13 @@ def _disputed(
 
 
 def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: float) -> Duplicates:
-    """Return the duplicates among prompts (of one language) and responses, in any script."""
+    """Return the duplicates among prompts (see `comparable_prompts`) and responses, in any script."""
     links = Links(len(cases))
-    by_language: dict[str, list[int]] = defaultdict(list)
+    comparable: dict[tuple[str, str], list[int]] = defaultdict(list)
     for place, case in enumerate(cases):
-        by_language[language_key(case.prompt.language or "")].append(place)
-    for places in by_language.values():
-        for pair in near_duplicates([prompt_text(cases[place]) for place in places], threshold):
+        comparable[comparable_prompts(case.prompt)].append(place)
+    for places in comparable.values():
+        for pair in near_duplicates([conversation_text(cases[place].prompt) for place in places], threshold):
             links.join(places[pair.first], places[pair.second])
     groups = sorted((group for group in links.groups() if len(group) > 1), key=lambda group: -len(group))
     ordered = set(zip(*(column.tolist() for column in pairs[:3]), strict=True))

@@ -1,6 +1,6 @@
 """Splits by prompt: related cases stay in one part, and every part has its share of every stratum.
 
-Cases are related by one first user turn, by one prompt id, or by first turns that are near-duplicates.
+Cases are related by one first user turn, by one prompt id, or by near-duplicates: of first turns or conversations.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from steelyard.core.languages import language_key
 from steelyard.core.text import name_form, normal_form
 from steelyard.core.types import Case, Record
-from steelyard.prompts.near_duplicates import Links, near_duplicates
+from steelyard.prompts.near_duplicates import Links, conversation_text, near_duplicates
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.statistics.groups import cell_of, common_cells
 
@@ -63,8 +63,8 @@ def split_cases(
 def group_related(cases: Sequence[Case], near: float | None = None) -> RelatedCases:
     """Group cases with one first user turn (branches of a conversation) or one prompt id (several languages).
 
-    ``near``, above 0 and at most 1, adds first turns that are near-duplicates: the Jaccard similarity of their
-    character shingles is at least ``near``. The relation is transitive.
+    ``near``, above 0 and at most 1, adds near-duplicates: first turns or whole conversations, both without system
+    prompts, whose Jaccard similarity of character shingles is at least ``near``. The relation is transitive.
     """
     links = Links(len(cases))
     first: dict[tuple[str, str], int] = {}
@@ -75,9 +75,14 @@ def group_related(cases: Sequence[Case], near: float | None = None) -> RelatedCa
                 links.join(index, first.setdefault(key, index))
     num_before = len(links.groups())
     if near is not None:
-        roots = [(text, index) for (kind, text), index in first.items() if kind == "root"]
-        for pair in near_duplicates([text for text, _ in roots], near):
-            links.join(roots[pair.first][1], roots[pair.second][1])
+        places = {text: index for (kind, text), index in first.items() if kind == "root"}
+        # Conversations may open with short turns that differ, such as a number, and go on alike for pages.
+        for index, case in enumerate(cases):
+            if text := normal_form(conversation_text(case.prompt)):
+                places.setdefault(text, index)
+        texts = list(places)
+        for pair in near_duplicates(texts, near):
+            links.join(places[texts[pair.first]], places[texts[pair.second]])
     groups = links.groups()
     return RelatedCases(tuple(map(tuple, groups)), num_before - len(groups))
 

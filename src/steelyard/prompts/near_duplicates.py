@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import derived_seed
 from steelyard.core.text import normal_form
+from steelyard.core.types import Prompt
 
 Hashes = NDArray[np.uint64]
 
@@ -41,6 +43,18 @@ class Fingerprint(NamedTuple):
 
     shingles: Hashes
     signature: Hashes | None
+
+
+def conversation_text(prompt: Prompt) -> str:
+    """Return the text by which prompts are near-duplicates: all turns but system prompts, which a file may share."""
+    turns = [turn for turn in prompt.messages if turn.role != "system"] or prompt.messages
+    return "\n".join(turn.content for turn in turns)
+
+
+def comparable_prompts(prompt: Prompt) -> tuple[str, str]:
+    """Return a key of prompts that can be near-duplicates: of one language, under one system prompt."""
+    system = "\n".join(turn.content for turn in prompt.messages if turn.role == "system")
+    return language_key(prompt.language or ""), normal_form(system)
 
 
 def near_duplicates(texts: Sequence[str], threshold: float) -> tuple[NearDuplicate, ...]:

@@ -20,7 +20,7 @@ from steelyard.prompts.balance import GroupShare
 from steelyard.prompts.classification import CategoryMapping, Classification
 from steelyard.prompts.harmful import HarmRules, find_harm, parse_harm_rules
 from steelyard.prompts.languages import LIKELY, chinese_script, identify
-from steelyard.prompts.near_duplicates import Fingerprint, fingerprint
+from steelyard.prompts.near_duplicates import Fingerprint, conversation_text, fingerprint
 from steelyard.prompts.private_data import RULES, PrivateDatum, find_private_data, mask_private_data
 
 ScreeningAction = Literal["drop", "mask", "count", "off"]
@@ -62,7 +62,7 @@ class ScreenedPrompt(NamedTuple):
     """Facts about one prompt. ``language`` is its ``label``, or the identified language where it has none.
 
     ``identified`` and ``script`` are null where nothing was identified; ``private`` has the data of each turn. ``root``
-    is the fingerprint of the first user turn, null where it is that of the whole prompt.
+    is the fingerprint of the first user turn, null where it is that of the conversation.
     """
 
     language: str | None
@@ -74,7 +74,7 @@ class ScreenedPrompt(NamedTuple):
     harm: str | None
     harm_sentence: str | None
     language_bound: LanguageBound | None
-    whole: Fingerprint
+    conversation: Fingerprint
     root: Fingerprint | None
 
 
@@ -205,6 +205,7 @@ def _screened(prompt: Prompt, config: ScreeningConfig, find_language_bound: Lang
     language = prompt.language or (language_found.language if language_found else None)
     harm = None if config.harmful == "off" else find_harm(question, language, _harm_rules())
     root = next((message.content for message in prompt.messages if message.role == "user"), "")
+    conversation = conversation_text(prompt)
     return ScreenedPrompt(
         language=language,
         label=prompt.language,
@@ -218,8 +219,8 @@ def _screened(prompt: Prompt, config: ScreeningConfig, find_language_bound: Lang
         harm=harm.category if harm else None,
         harm_sentence=harm.sentence if harm else None,
         language_bound=None if config.language_bound == "off" else find_language_bound(question, language),
-        whole=fingerprint("\n".join(turns)),
-        root=None if len(turns) == 1 else fingerprint(root),
+        conversation=fingerprint(conversation),
+        root=None if root == conversation else fingerprint(root),
     )
 
 

@@ -17,7 +17,7 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import conversation_form
 from steelyard.core.types import Counts, Prompt
 from steelyard.prompts.balance import WantedShares, balanced, check_shares, group_shares
-from steelyard.prompts.near_duplicates import Links, ReferenceTexts, near_duplicate_fingerprints
+from steelyard.prompts.near_duplicates import Links, ReferenceTexts, comparable_prompts, near_duplicate_fingerprints
 from steelyard.prompts.screening import (
     BenchOverlap,
     PromptsSummary,
@@ -235,7 +235,7 @@ class Selection:
 
     def _overlap_rows(self, prompt: Prompt, screened: ScreenedPrompt) -> Iterable[ScreeningRow]:
         for name, texts in self._references.benches.items():
-            nearest = texts.nearest(screened.root or screened.whole)
+            nearest = texts.nearest(screened.root or screened.conversation)
             if nearest is not None:
                 self._similarities[name].append(nearest[1])
                 yield screening_row(
@@ -247,17 +247,18 @@ class Selection:
                 yield screening_row(prompt, screened, f"trained_on: {name}", "drop", figure=(1, 1))
 
     def _drop_duplicates(self, threshold: float) -> None:
-        """Keep the first prompt of each group of duplicates in a language."""
-        by_language: dict[str, list[int]] = defaultdict(list)
+        """Keep the first prompt of each group of duplicates that can be compared."""
+        comparable: dict[tuple[str, str], list[int]] = defaultdict(list)
         for place in self.staying:
-            by_language[language_key(self._prompts[place].language or "")].append(place)
-        for places in by_language.values():
+            comparable[comparable_prompts(self._prompts[place])].append(place)
+        for places in comparable.values():
             links = Links(len(places))
             similarity: dict[int, float] = {}
             first: dict[bytes, int] = {}
             for position, place in enumerate(places):
                 links.join(position, first.setdefault(self._digests[place], position))
-            for pair in near_duplicate_fingerprints([self._screened[place].whole for place in places], threshold):
+            conversations = [self._screened[place].conversation for place in places]
+            for pair in near_duplicate_fingerprints(conversations, threshold):
                 links.join(pair.first, pair.second)
                 similarity[pair.second] = max(pair.similarity, similarity.get(pair.second, 0))
                 similarity.setdefault(pair.first, pair.similarity)

@@ -1,5 +1,6 @@
 """The verb `split`: a case file into parts by prompt, so that no prompt is trained on and tested on."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -9,9 +10,18 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.names import name_key
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Counts, Run
-from steelyard.curation.splits import STRATA, SplitSummary, Stratum, group_related, split_cases, summarize_split
+from steelyard.curation.splits import (
+    STRATA,
+    RelatedCases,
+    SplitSummary,
+    Stratum,
+    group_related,
+    split_cases,
+    summarize_split,
+)
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.run_folder import Result, run_stage
@@ -54,8 +64,8 @@ def split(cases: CaseFile, out: Path, config: Config = _DEFAULT, *, force: bool 
     Branches of one conversation, one item in several languages and near-duplicate prompts are never divided; every part
     gets its share of each category, source and language. ``parts`` are shares that sum to 1.
 
-    Near-duplicates are prompts that share at least 0.8 of their short runs of characters, in any language.
-    ``near_duplicates="off"`` joins equal prompts only.
+    Near-duplicates share at least 0.8 of their short runs of characters, in their first user turns or in their whole
+    conversations without system prompts, in any language. ``near_duplicates="off"`` joins equal first turns only.
 
     Example: `steelyard split cases.jsonl --out parts --part train=0.7 --part held_out=0.1 --part test=0.2`
 
@@ -80,11 +90,7 @@ def split(cases: CaseFile, out: Path, config: Config = _DEFAULT, *, force: bool 
         sizes = {name: chosen.count(name) for name in config.parts}
         empty = [name for name, size in sizes.items() if size == 0]
         if empty:
-            raise EvidenceError(
-                f"{number_of(len(prompts), 'case')} {verb_for(len(prompts), 'leaves', 'leave')} nothing for "
-                f"{', '.join(empty)}",
-                where=str(cases),
-            )
+            raise _empty_parts(empty, prompts, related, cases)
         with ExitStack() as stack:  # all files take their names together at the end
             files = {name: stack.enter_context(atomic_write(result.path(f"{name}.jsonl"))) for name in config.parts}
             for case, part in zip(read_cases(cases), chosen, strict=True):
@@ -93,6 +99,22 @@ def split(cases: CaseFile, out: Path, config: Config = _DEFAULT, *, force: bool 
         result.summary = summarize_split(prompts, chosen, config.parts, related)
 
     return run_stage(out, "split", Run[SplitSummary], write, config=config, inputs={"cases": cases}, force=force)
+
+
+def _empty_parts(empty: Sequence[str], prompts: Sequence[Case], related: RelatedCases, cases: Path) -> EvidenceError:
+    number, groups = number_of(len(prompts), "case"), number_of(len(related.groups), "group")
+    verb = verb_for(len(prompts), "leaves", "leave")
+    problem = f"{number} in {groups} of prompts that stay together {verb} nothing for {', '.join(empty)}"
+    do: Advice | str = "name fewer parts, or add prompts that differ"
+    if related.num_near_duplicates:
+        joined = number_of(related.num_near_duplicates, "group")
+        do = Advice(
+            f"near-duplicates joined {joined} to others: say a higher ",
+            Remedy("near_duplicates"),
+            ", or, to let near-duplicates fall on both sides, ",
+            Remedy("near_duplicates", "off"),
+        )
+    return EvidenceError(problem, where=str(cases), do=do)
 
 
 def _check_parts(parts: dict[str, float]) -> None:
