@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 import tiny
@@ -124,6 +125,16 @@ def test_a_rule_by_language_names_prompts_without_one():
     write_cases(Path("cases.jsonl"), cases)
     assert checks(VERBS["debias"])[0] == {}
     assert checks(f"{VERBS['debias']} --set within=language --force")[0] == {"no_language": (2, 2)}
+
+
+def test_ties_of_unranked_cases_are_no_share_of_the_pairs():
+    unranked = [replace(case(index, f"an answer {index}", "no", verdict="tie"), ranking=None) for index in range(8)]
+    write_cases(Path("cases.jsonl"), unranked)
+    findings, lines = checks("audit cases.jsonl --out out")
+    assert "unread_ties" not in findings
+    assert not any("judged equal" in line for line in lines)
+    write_cases(Path("cases.jsonl"), [*unranked, case(8, "an answer", "other", verdict="tie"), case(9, "yes", "no")])
+    assert checks("audit cases.jsonl --out out --force")[0]["unread_ties"] == (1, 2)
 
 
 def test_training_names_ties_weights_and_margins():

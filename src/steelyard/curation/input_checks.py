@@ -61,7 +61,12 @@ class InputChecks:
         self._without_language = [case.prompt.id for case in cases if not case.prompt.language]
         self._languages = Counter(case.prompt.language for case in cases if case.prompt.language)
         self._prompts = [_digest(case, names_of) for case, names_of in zip(cases, names, strict=True)]
-        ordered: dict[int, list[IndexedPair]] = {number: [] for number, case in enumerate(cases) if case.judgments}
+        # Judgments that nothing was made of yet have no pairs, so that their ties are no share of the pairs.
+        ordered: dict[int, list[IndexedPair]] = {
+            number: []
+            for number, case in enumerate(cases)
+            if case.judgments and (case.ranking is not None or case.pairs is not None)
+        }
         if ordered:
             for case, better, worse in np.concatenate([pairs, unwinnable], axis=1).T.tolist():
                 if case in ordered:
