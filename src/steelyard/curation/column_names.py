@@ -235,7 +235,9 @@ class ColumnGuess:
             if is_sure
             else self._annotators(lambda cell: bool(_GRADE.fullmatch(cell) or choice_of(cell, pair or ())))
         )
-        scores = {name for stem, group in self._groups().items() if stem in _SCORES and len(group) == 2 for name in group}
+        scores = {
+            name for stem, group in self._groups().items() if stem in _SCORES and len(group) == 2 for name in group
+        }
         judges = [name for name in judges if name not in {*(pair or ()), *scores}]
         if pair is not None and (label := judges or self._label(pair, is_sure=is_sure)):
             self.settings.update(first_column=pair[0], second_column=pair[1])
