@@ -1,11 +1,14 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from steelyard.core.errors import FileError, KindError, RecordError
+from steelyard.core.errors import FileError, KindError, RecordError, UserError
 from steelyard.core.plugins import build
+from steelyard.core.types import Scores
 from steelyard.evaluation.benches import BenchCases, bench_name
+from steelyard.evaluation.external_scores import side_by_side
 from steelyard.io.cases import write_cases
 from strategies import case
 
@@ -88,3 +91,16 @@ def test_the_cases_of_a_run_are_named_by_its_folder(tmp_path):
     (folder / "run.json").touch()
     assert bench_name("cases", [folder / "cases.jsonl"]) == "resolved"
     assert bench_name("cases", [tmp_path / "cases.jsonl"]) == "cases"
+
+
+@pytest.mark.parametrize("kind", ["subsets", "cheemsbench"])
+def test_an_unknown_subset_is_named_with_its_line(tmp_path, kind):
+    write_cases(tmp_path / "cases.jsonl", [case("p", subset="open_prompt"), case("q", subset="opne_prompt")])
+    bench = build("benches", kind, {"subsets": {"open_prompt": "any"}} if kind == "subsets" else None)
+    with pytest.raises(UserError, match=r"cases\.jsonl:2: .*'opne_prompt'"):
+        list(BenchCases([tmp_path / "cases.jsonl"], bench))
+    scores = [Scores(prompt=prompt, scores=dict.fromkeys("abcde", 0.5)) for prompt in "pq"]
+    (tmp_path / "scores.jsonl").write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in scores))
+    (lines,) = side_by_side([tmp_path / "cases.jsonl"], tmp_path / "scores.jsonl")
+    with pytest.raises(UserError, match=r"cases\.jsonl:2: .*'opne_prompt'"):
+        lines.checked(bench)

@@ -85,6 +85,16 @@ def test_a_case_with_too_few_responses_says_how_many(database):
         load(database, project, cases(1, 1, first=5))
 
 
+def test_every_wrong_case_of_an_import_is_named_and_nothing_is_imported(database):
+    project, _ = make_project(database, 2)
+    before = counts(database)
+    with pytest.raises(ConfigError) as error:
+        load(database, project, [*cases(2), *cases(2, 1, first=5), *cases(1, first=9)])
+    assert str(error.value).startswith("4 cases are wrong, and nothing was imported")
+    assert str(error.value).count("is in the project already") == str(error.value).count("gets no task") == 2
+    assert counts(database) == before
+
+
 def test_tasks_follow_the_circular_design(database):
     make_project(database, num_responses=5)
     with database.reading() as session:

@@ -257,6 +257,9 @@ class Faults:
         self._summary, self._kind = summary, kind
         self._errors: list[UserError] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._errors)
+
     @contextmanager
     def gathered(self) -> Iterator[None]:
         """Keep an error of the kind that the block raises for `check`."""

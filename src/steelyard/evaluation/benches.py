@@ -12,12 +12,21 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, Place, RecordError, listed
+from steelyard.core.errors import (
+    ConfigError,
+    EvidenceError,
+    FileError,
+    KindError,
+    Place,
+    RecordError,
+    UserError,
+    listed,
+)
 from steelyard.core.plugins import build, load
 from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, InputFinding, JsonObject
-from steelyard.io.cases import CASE_SUFFIXES, read_cases
+from steelyard.io.cases import CASE_SUFFIXES, read_placed_cases
 from steelyard.io.data_files import expand_inputs
 from steelyard.io.hashing import file_hash
 from steelyard.io.kept import read_kept
@@ -185,16 +194,12 @@ class BenchCases:
         seen: set[bytes] = set()
         size = 0
         for path in self._files:
-            for read in _cases_of(path, self._bench, warnings):
-                try:
-                    case = self._bench.normalize(read, path.name)
-                except EvidenceError as error:
-                    # Files of a folder may share a name.
-                    raise error.at(Place(str(path))) from error
+            for place, read in _cases_of(path, self._bench, warnings):
+                case = normalize_case(self._bench, read, place)
                 key = f"{case.prompt.id}\x1f{case.prompt.language or ''}"
                 digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
                 if digest in seen:
-                    raise self._repeated(case, path)
+                    raise self._repeated(case, place)
                 seen.add(digest)
                 if self._kept is not None and case.prompt.id not in self._kept:
                     warnings[NOT_KEPT] += 1
@@ -229,13 +234,12 @@ class BenchCases:
         )
         return self._files if are_lines else None
 
-    def _repeated(self, case: Case, path: Path) -> RecordError:
-        earlier = next(
-            file for file in self._files for other in _cases_of(file, self._bench, Counter()) if other.key == case.key
-        )
+    def _repeated(self, case: Case, place: Place) -> RecordError:
+        placed = (each for file in self._files for each in _cases_of(file, self._bench, Counter()))
+        earlier = next(first for first, other in placed if other.key == case.key)
         return RecordError(
             f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, is also in {earlier}",
-            where=str(path),
+            where=place,
             do="give each case its own id: scores are joined to cases by id and language",
         )
 
@@ -261,9 +265,18 @@ def bench_name(kind: str, files: Sequence[Path], settings: JsonObject | None = N
     return ", ".join(names)
 
 
-def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
+def normalize_case(bench: Any, case: Case, place: Place) -> Case:
+    """Return the case with its subset of the bench. Raises UserError at the place for a case of no subset there."""
+    try:
+        return bench.normalize(case, Path(place.file).name)
+    except UserError as error:
+        raise error.at(place) from error
+
+
+def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[tuple[Place, Case]]:
+    """Return the cases of a file with their places: their lines in a case file, else the file."""
     if _is_case_file(path):
-        return read_cases(path)
+        return read_placed_cases(path)
     if bench.source_format is None:
         raise KindError(
             "the file is not a case file, and this kind of benchmark reads no other format",
@@ -275,7 +288,7 @@ def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
                 Command("convert", (str(path), "cases.jsonl")),
             ),
         )
-    return build("formats", bench.source_format).read(read_rows(path), warnings)
+    return ((Place(str(path)), case) for case in build("formats", bench.source_format).read(read_rows(path), warnings))
 
 
 def _is_case_file(path: Path) -> bool:

@@ -13,7 +13,7 @@ from steelyard.core.errors import Place
 from steelyard.core.plugins import build
 from steelyard.core.types import Scores
 from steelyard.evaluation.batches import BatchResult, evaluate_batch, evaluate_scored, join_parts
-from steelyard.evaluation.benches import BenchCases
+from steelyard.evaluation.benches import BenchCases, normalize_case
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, choose_baselines
 from steelyard.evaluation.model_evaluation import FinishedEvaluation, ModelNames
 from steelyard.evaluation.source import Source
@@ -51,12 +51,12 @@ class SideBySide(NamedTuple):
 
         Raises AlignmentError if the keys of a case and its line differ.
         """
-        name = Path(self.cases.file).name
         scored: list[ScoredCase] = []
         num_without_language = 0
         lines = zip(*self.cases.read()[1:], *self.scores.read()[1:], strict=True)
         for number, case_line, score_number, score_line in lines:
-            case = bench.normalize(decode_case(case_line, Place(self.cases.file, number)), name)
+            place = Place(self.cases.file, number)
+            case = normalize_case(bench, decode_case(case_line, place), place)
             place = Place(self.scores.file, score_number)
             line = decode_line(score_line, place, Scores)
             if line.prompt != case.prompt.id or line.language not in (None, case.prompt.language):

@@ -9,10 +9,11 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError, FileError, UserError, choices
+from steelyard.core.errors import ConfigError, FileError, Place, UserError, choices
 from steelyard.core.plugins import build
 from steelyard.core.remedies import CASES, Advice, Command, Remedy
 from steelyard.core.types import Case, JsonObject, Run
+from steelyard.evaluation.benches import normalize_case
 from steelyard.evaluation.evaluations import bench_of
 from steelyard.io.cases import read_cases
 from steelyard.io.hashing import file_hash
@@ -70,7 +71,7 @@ class CaseFile(NamedTuple):
             yield from read_cases(self.path)
             return
         for case in build("formats", self.bench.source_format).read(read_rows(self.path), Counter()):
-            yield self.bench.normalize(case, self.path.name)
+            yield normalize_case(self.bench, case, Place(str(self.path)))
 
 
 class Target(NamedTuple):

@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.task_kinds import kinds_of
-from steelyard.core.errors import Place
+from steelyard.core.errors import Faults, Place
 from steelyard.core.names import NAME_RULE, is_name, mark_unseen, normalize_name, similar_name
 from steelyard.core.numerics import generator
 from steelyard.core.remedies import Advice, Remedy
@@ -54,9 +54,9 @@ def import_cases(
 ) -> ImportNote:
     """Make an item of each case, with its tasks, as one batch.
 
-    Which items the layers of review will check is drawn here, for the whole batch. Raises RefusedError for a case that
-    lacks what its tasks show, unless the project skips such cases, and for a batch or a case that the project has
-    already: at its place in the file, where ``places`` has it.
+    Which items the layers of review will check is drawn here, for the whole batch. Raises RefusedError for a batch that
+    the project has already, and with all cases that it has already or that lack what their tasks show, unless the
+    project skips such cases: at their places in the file, where ``places`` has them.
     """
     settings = settings_of(project)
     is_by_language = kinds_of(settings.tasks)[0].is_by_language
@@ -77,9 +77,12 @@ def import_cases(
             num_in += 1
             yield case
 
-    source = importable_cases(counted(), settings, places=places)
+    faults = Faults("cases are wrong, and nothing was imported", RefusedError)
+    source = importable_cases(counted(), settings, places=places, faults=faults)
     while block := list(islice(source, _BLOCK)):
-        _check_new(session, project, block, places)
+        _check_new(session, project, block, places, faults)
+        if faults:  # The rest is read for its own faults.
+            continue
         items = [_item_values(project, case, batch, at, is_by_language=is_by_language) for case in block]
         _number_items(session, items, settings, num_before=num_before + num_items)
         # Values, not objects: those of thousands of cases take most of the time that others wait for the database.
@@ -95,6 +98,7 @@ def import_cases(
             lasting_name(item["prompt"], item["language"]): number for number, item in zip(numbers, items, strict=True)
         }
         num_items, num_tasks = num_items + len(items), num_tasks + len(tasks)
+    faults.check()
     drawn = draw_reviews(session, project, names, batch)
     skipped = num_in - num_items
     detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn, "skipped": skipped}
@@ -103,15 +107,26 @@ def import_cases(
 
 
 def importable_cases(
-    cases: Iterable[Case], settings: ProjectSettings, *, places: CasePlaces = NO_PLACES
+    cases: Iterable[Case],
+    settings: ProjectSettings,
+    *,
+    places: CasePlaces = NO_PLACES,
+    faults: Faults | None = None,
 ) -> Iterator[Case]:
     """Yield the cases that an import makes items of: drawn, and with enough responses.
 
-    Raises RefusedError for a case that lacks what its tasks show, unless the project skips such cases.
+    Raises RefusedError after the last for those that lack what their tasks show, unless the project skips such cases;
+    with ``faults`` they are gathered there.
     """
+    gathered = Faults("cases get no task", RefusedError) if faults is None else faults
     for case in kinds_of(settings.tasks)[0].select(cases, settings.tasks, seed=settings.seed):
-        if _is_plannable(case, settings, places):
+        is_plannable = False
+        with gathered.gathered():
+            is_plannable = _is_plannable(case, settings, places)
+        if is_plannable:
             yield case
+    if faults is None:
+        gathered.check()
 
 
 def _is_plannable(case: Case, settings: ProjectSettings, places: CasePlaces) -> bool:
@@ -195,9 +210,10 @@ def _check_storable(case: Case, places: CasePlaces) -> None:
             )
 
 
-def _check_new(session: Session, project: StoredProject, cases: Sequence[Case], places: CasePlaces) -> None:
-    for case in cases:
-        _check_storable(case, places)
+def _check_new(
+    session: Session, project: StoredProject, cases: Sequence[Case], places: CasePlaces, faults: Faults
+) -> None:
+    """Gather the cases whose names a database cannot keep, and those that the project has already."""
     known = session.execute(
         select(StoredItem.prompt, StoredItem.language).where(
             StoredItem.project_id == project.id, is_among(StoredItem.prompt, (case.prompt.id for case in cases))
@@ -205,13 +221,15 @@ def _check_new(session: Session, project: StoredProject, cases: Sequence[Case], 
     )
     taken = {(prompt, language) for prompt, language in known}
     for case in cases:
-        key = (case.prompt.id, case.prompt.language or "")
-        if key in taken:
-            raise RefusedError(
-                f"prompt {case.prompt.id!r} is in the project already, or twice among the cases",
-                words="known case",
-                values={"prompt": mark_unseen(case.prompt.id)},
-                where=place_of(case, "prompt.id", places),
-                do="leave it out, or make another project",
-            )
-        taken.add(key)
+        with faults.gathered():
+            _check_storable(case, places)
+            key = (case.prompt.id, case.prompt.language or "")
+            if key in taken:
+                raise RefusedError(
+                    f"prompt {case.prompt.id!r} is in the project already, or twice among the cases",
+                    words="known case",
+                    values={"prompt": mark_unseen(case.prompt.id)},
+                    where=place_of(case, "prompt.id", places),
+                    do="leave it out, or make another project",
+                )
+            taken.add(key)

@@ -46,18 +46,21 @@ def import_qualification(
     """Make qualification tasks of cases with reference answers; a task that is there with its reference stays one.
 
     A task of an exported case on which people differ, and which nobody settled, has no reference and is left out.
-    Raises RefusedError for a case that gets no task, and EvidenceError with all whose reference lacks something: at
+    Raises RefusedError with all cases that get no task, and EvidenceError with all whose reference lacks something: at
     their places in the file, where ``places`` has them.
     """
     settings, num_tasks, num_before, num_undecided = settings_of(project), 0, 0, 0
     catalogues = catalogues_of(settings)
     of_project = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
     known = {_content(row) for row in session.scalars(select(StoredQualificationTask).where(*of_project))}
+    without_task = Faults("cases get no task, and nothing was imported", RefusedError)
     faults = Faults("references are wrong, and nothing was imported", EvidenceError)
     for case in cases:
         planned = plan_case(case, settings)
         if planned is None:
-            raise no_task(case, settings, where=_place(case, "responses", places), do="leave the case out")
+            with without_task.gathered():
+                raise no_task(case, settings, where=_place(case, "responses", places), do="leave the case out")
+            continue
         kind, design = planned
         for responses in design:
             reference: TaskAnswer | None = None
@@ -85,6 +88,7 @@ def import_qualification(
             known.add(content)
             session.add(row)
             num_tasks += 1
+    without_task.check()
     faults.check()
     session.flush()
     if num_undecided and not num_tasks + num_before:
