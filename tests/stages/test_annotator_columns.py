@@ -1,5 +1,7 @@
 """Tables with a column for each annotator, of a winner's and a loser's text, and of results without texts."""
 
+import re
+
 import pytest
 
 import steelyard as sy
@@ -140,3 +142,40 @@ def test_columns_that_may_name_models_are_proposed_and_not_guessed(better, worse
     (case,) = proposed([{"prompt": "天为什么是蓝的？", better: "Yes, it is.", worse: "No, it is not."}])
     text = texts(case)
     assert [[text[name] for name in tier] for tier in case.ranking] == [["Yes, it is."], ["No, it is not."]]
+
+
+def annotated(*annotations, **fields):
+    row = {"prompt": "Which is larger?", "response_a": "one", "response_b": "two", "annotations": list(annotations)}
+    return row | fields
+
+
+def test_each_annotation_of_a_list_is_a_judgment_of_its_annotator():
+    rows = [
+        annotated({"annotator": "ann", "preference": "A"}, {"annotator": "bob", "preference": "tie", "note": "hard"}),
+        annotated(prompt="And which is smaller?"),
+        annotated(prompt="And which is odd?", annotations=None),
+    ]
+    judged, *others = read(rows)[0]
+    assert verdicts(judged) == {"ann": ("left", "one"), "bob": ("tie", "one")}
+    assert judged.judgments[1].meta["row"] == {"annotations": {"note": "hard"}}
+    assert [judgment.verdict for case in others for judgment in case.judgments] == ["none", "none"]
+
+
+def test_ratings_of_several_annotators_in_a_list_are_proposed_with_their_names():
+    ratings = [{"annotator": "ann", "score": 4}, {"annotator": "bob", "score": 2}]
+    (case,) = proposed([{"prompt": "Which?", "response": "one", "annotations": ratings}])
+    assert [(rating.rater, rating.value) for rating in case.ratings] == [("ann", 4), ("bob", 2)]
+
+
+def test_annotations_with_unknown_labels_are_proposed_with_their_annotators():
+    with pytest.raises(KindError) as refused:
+        read([annotated({"worker": "ann", "verdict": "x"}, {"worker": "bob", "verdict": "y"})])
+    assert {"annotations.verdict", "annotations.worker"} <= set(re.findall(r"annotations\.\w+", str(refused.value.do)))
+
+
+def test_the_answer_of_prodigys_compare_names_the_better_output():
+    row = {"accept": {"text": "one"}, "reject": {"text": "two"}, "mapping": {"A": "reject", "B": "accept"}}
+    answers = ("accept", "reject", "ignore")
+    cases, _ = read([row | {"id": answer, "input": {"text": answer}, "answer": answer} for answer in answers])
+    assert [case.judgments[0].verdict for case in cases] == ["left", "right", "none"]
+    assert [*texts(cases[0]).values()] == ["one", "two"]

@@ -45,6 +45,9 @@ def remedies(path, labels):
         ([-1, 0, 1], ["left", "tie", "right"]),
         ([1, 2, -2, 0, -1], ["right", "right", "left", "tie", "left"]),
         ([0, 4, 2], ["left", "right", "tie"]),
+        # Where the first label that is unknown is not the last of the scale.
+        ([1, 2, 3, 7, 6, 5, 4], ["left", "left", "left", "right", "right", "right", "tie"]),
+        ([1, -1, 3, -3], ["right", "left", "right", "left"]),
     ],
 )  # fmt: skip
 def test_the_remedies_of_a_scale_read_all_of_it(tmp_path, labels, verdicts):
@@ -63,3 +66,18 @@ def test_a_number_of_no_scale_is_refused_without_one(tmp_path, label):
     error = converted(tmp_path / "t.jsonl", [label])
     assert isinstance(error, RecordError)
     assert "labels.1=" not in str(error)
+
+
+def test_labels_in_words_are_proposed_together_and_once(tmp_path):
+    labels = ["alpha alpha", "alpha", "tie", "omega", "alpha", "omega omega"]
+    error = converted(tmp_path / "t.jsonl", labels)
+    proposed = shlex.split(str(error).partition("none): ")[2])[1::2]
+    assert proposed == [f"labels.{label}=…" for label in ("alpha alpha", "alpha", "omega", "omega omega")]
+
+
+@pytest.mark.parametrize(
+    ("label", "verdict"),
+    [("A >>> B", "left"), ("B>>>A", "right"), ("A << B", "right"), ("A = B", "tie"), ("A===B", "tie")],
+)
+def test_signs_of_comparison_have_any_strength_and_spaces(tmp_path, label, verdict):
+    assert converted(tmp_path / "t.jsonl", [label]) == [verdict]

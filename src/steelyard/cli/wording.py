@@ -82,6 +82,6 @@ def setting_names(command: Any) -> set[str]:
 
 
 def _shell_text(text: str, value: Value = None) -> str:
-    """Quote a text for a shell; a placeholder stays as it is."""
+    """Quote a text for a shell; a placeholder stays as it is, but for the spaces of its key."""
     is_open = isinstance(text, Placeholder) or isinstance(value, Placeholder)
-    return str(text) if is_open else shlex.quote(text)
+    return str(text) if is_open and " " not in text else shlex.quote(text)

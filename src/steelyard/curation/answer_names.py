@@ -42,6 +42,10 @@ PUBLISHED_TABLES: tuple[JsonObject, ...] = (
      "label_column": "orig_preference", "reference_column": "orig_reference_answer", "judge_kind": "llm"},
     {"prompt_column": ["orig_instruction"], "response_column": "orig_response", "rating_column": "orig_score",
      "reference_column": "orig_reference_answer", "judge_kind": "llm"},
+    # Prodigy's recipe compare: two outputs as accept and reject, in random order; the answer names the better one.
+    *({"prompt_column": ["input.text"], "first_column": "accept.text", "second_column": "reject.text",
+       "label_column": "answer", "labels": {"accept": "left", "reject": "right", "ignore": "none"}, **judge}
+      for judge in ({"judge_column": "_session_id"}, {})),
 )  # fmt: skip
 """Published tables whose columns or labels tell less than their authors do, as settings of the format ``columns``."""
 

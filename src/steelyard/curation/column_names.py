@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.core.types import JsonObject
 from steelyard.curation.answer_names import PUBLISHED_TABLES, column_word, column_words, ordered_names, pair_names
-from steelyard.curation.nested_columns import has_column
+from steelyard.curation.nested_columns import has_column, rows_of_items
 from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side, only_label
 
 _PROMPTS = column_words(
@@ -122,8 +122,10 @@ class ColumnGuess:
     def __init__(self, rows: Sequence[JsonObject], settings: JsonObject) -> None:
         labels = {name for name in chain.from_iterable(rows) if column_word(name) in _LABELS}
         self._rows = [row | {name: only_label(row[name]) for name in labels & row.keys()} for row in rows]
-        names = list(dict.fromkeys(chain.from_iterable(rows)))
-        self._by_word = {column_word(name): name for name in reversed(names)}
+        if annotations := _annotation_columns(self._rows):
+            self._rows = [each for row in self._rows for each in rows_of_items(row, annotations.values())]
+        names = list(dict.fromkeys(chain.from_iterable(self._rows)))
+        self._by_word = annotations | {column_word(name): name for name in reversed(names) if name not in annotations}
         self.settings: JsonObject = dict(settings)
 
     def complete(self) -> bool:
@@ -424,6 +426,21 @@ class ColumnGuess:
 
     def _mean_length(self, name: str) -> float:
         return sum(len(str(row.get(name) or "")) for row in self._rows) / len(self._rows)
+
+
+def _annotation_columns(rows: Sequence[JsonObject]) -> dict[str, str]:
+    """Return the columns of the items of a list of annotations by their words; none without a judge and evidence."""
+    for name in dict.fromkeys(chain.from_iterable(rows)):
+        lists = [row[name] for row in rows if row.get(name) is not None]
+        if not all(isinstance(items, list) for items in lists):
+            continue
+        items = [item for items in lists for item in items]
+        if not items or not all(isinstance(item, dict) for item in items):
+            continue
+        words = {column_word(key): f"{name}.{key}" for key in dict.fromkeys(chain.from_iterable(items))}
+        if not words.keys().isdisjoint(_JUDGES) and not words.keys().isdisjoint((*_LABELS, *_SCORES)):
+            return words
+    return {}
 
 
 def _is_text(value: Any) -> bool:

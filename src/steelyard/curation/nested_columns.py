@@ -1,9 +1,10 @@
 """Columns inside the objects and lists of a row: ``info.post`` is the field ``post`` of ``info``.
 
-In a list, a number is a place, from 0: ``summaries.1.text``.
+In a list, a number is a place, from 0: ``summaries.1.text``. Without one, ``annotations.preference`` is the field of
+every item: a row has as many rows as its list has items.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from steelyard.core.types import JsonObject
@@ -28,6 +29,29 @@ def with_nested(row: JsonObject, names: Iterable[str]) -> JsonObject:
             cell, rest = _without(row, name.split(_BETWEEN))
             row = row if cell is ... else rest | {name: cell}
     return row
+
+
+def rows_of_items(row: JsonObject, names: Iterable[str]) -> Iterator[JsonObject]:
+    """Yield the row once for each item of the list whose fields columns name; itself where they name none.
+
+    A row with an empty list, or null for it, is yielded with null in these columns.
+    """
+    paths = {name: name.split(_BETWEEN, 1) for name in names if name not in row and is_nested(name)}
+    of_items = {
+        name: head
+        for name, (head, below) in paths.items()
+        if isinstance(row.get(head, ()), list | None) and not below.split(_BETWEEN)[0].isdecimal()
+    }
+    head = next(iter(of_items.values()), None)
+    if head is None:
+        yield row
+        return
+    rest = {name: value for name, value in row.items() if name != head}
+    for item in row[head] or ():
+        of_item = with_nested({head: item}, of_items)
+        yield rest | {name: value for name, value in of_item.items() if name != head or value}
+    if not row[head]:
+        yield rest | dict.fromkeys(of_items)
 
 
 def without_nested(row: JsonObject, names: Iterable[str]) -> JsonObject:

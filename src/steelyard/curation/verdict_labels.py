@@ -27,7 +27,7 @@ _WORDS: Mapping[Verdict, str] = {
     ),
     "tie": (
         "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
-        "tie_(inconsistent) 1.5 a==b both_are_good both_are_bad equally neutral both_good both_equal bothgood "
+        "tie_(inconsistent) 1.5 both_are_good both_are_bad equally neutral both_good both_equal bothgood "
         "about_the_same equally_good equally_bad no_preference "
         "平局 平 平手 打平 持平 相同 相等 一样 一樣 一样好 一样差 差不多 不分上下 难分高下 "
         "都好 都不好 都差 两个都好 两个都不好 两者都好 两者都差 两者相当 "
@@ -40,6 +40,8 @@ LABELS: Mapping[str, Verdict] = {
     column_word(word): verdict for verdict, words in _WORDS.items() for word in words.split()
 }
 """Labels of verdicts, in lower case with ``_`` for spaces. Zero is none of them: its meaning differs between sets."""
+_COMPARED = re.compile(r"\s*([<>=])\1*\s*")
+"""A sign of comparison, of any strength: ``A >>> B``."""
 _PHRASE = re.compile(
     r"(?:the_)?(?:(?:model|response|answer|assistant|option|output|candidate|system|text|reply)[_-]?)?"
     r"(a|b|1|2|left|right|first|second)(?:_(?:one|response|answer|model))?(?:_is)?"
@@ -50,7 +52,7 @@ _PHRASE = re.compile(
 
 def label_word(label: str) -> str:
     """Return a label as a word of ``LABELS``: in lower case, without brackets, strength, width and words around it."""
-    word = column_word(label).removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<")
+    word = _COMPARED.sub(lambda sign: sign[1], column_word(label).removesuffix(".0").strip("[]"))
     phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
     return phrase[1] if phrase else word.replace(" ", "_")
 

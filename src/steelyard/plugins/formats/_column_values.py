@@ -1,12 +1,12 @@
 """The columns of a user's table: which are named together, and cells as ids, languages, labels and ratings."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from steelyard.core.errors import RecordError
+from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, parse_number
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import ANY, Advice, Remedy
 from steelyard.core.types import JsonObject, Prompt, Verdict
 from steelyard.curation.verdict_labels import LABELS, label_word, named_side, only_label
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
@@ -19,6 +19,8 @@ _SHORT: Mapping[Verdict, tuple[str, ...]] = {
 _EMPTY = (None, "")
 _MOST_STEPS = 10
 """The largest number of a scale whose meanings an error proposes."""
+_MOST_WORDS = 12
+"""The most labels in words whose meanings an error proposes: a column of more has other values."""
 
 
 class PromptColumns(NamedTuple):
@@ -124,7 +126,7 @@ class LabelColumns(NamedTuple):
             return None
         verdict = self.verdict_of(value, row)
         if verdict is None:
-            raise self._unknown(value, row)
+            raise self.unknown(value, row.at(column), (value,))
         if verdict in _WORDS:
             warnings[f"labels {str(value).strip()!r} read as {_WORDS[verdict]}"] += 1
         return verdict
@@ -149,12 +151,12 @@ class LabelColumns(NamedTuple):
         usual = None if is_number else LABELS.get(word)
         return folded.get(text.casefold()) or named_side(text, self.answers) or usual
 
-    def _scale(self, number: int) -> Remedy:
-        """Return the settings of a scale that reaches to the number: its lower half is for the first answer.
+    def _scale(self, steps: Sequence[float]) -> Remedy:
+        """Return the settings of a scale that has these numbers: its lower half is for the first answer.
 
         It begins at the negative number, at 0 or at 1, as those that have a meaning already. Of 0, 1 and 2, 0 is a tie.
         """
-        numbers = [number, *(value for name in self.words if (value := parse_number(name)) is not None)]
+        numbers = [*steps, *(value for name in self.words if (value := parse_number(name)) is not None)]
         high = max(abs(int(value)) for value in numbers)
         low = -high if min(numbers) < 0 else 0 if 0 in numbers else 1
         middle = (low + high) / 2
@@ -165,31 +167,50 @@ class LabelColumns(NamedTuple):
         first, *others = (Remedy(f"labels.{step}", side) for step, side in meanings.items())
         return first._replace(others=tuple(others))
 
-    def _unknown(self, value: Any, row: Row) -> RecordError:
-        column = next(iter(self.columns))
+    def unknown(self, value: Any, where: Place | str | None, values: Sequence[Any]) -> "UnknownLabelError":
+        """Return the error for an unknown label. ``values`` are the labels of the file, for which it has advice."""
         columns = " or ".join(map(repr, self.answers))
         allowed = "; ".join(", ".join(_SHORT[verdict]) for verdict in _WORDS)
-        shown = str(value) if isinstance(value, str | int | float) else None
-        known = Remedy(f"labels.{shown}", "left") if shown and shown.strip() and "." not in shown else None
-        do = Advice("say what it means (left, right, tie or none): ", known) if known else None
-        number = parse_number(shown) if known and shown else None
-        if value in (0, "0") and not isinstance(value, bool):
-            do = Advice(
+        error = UnknownLabelError(
+            f"unknown label {value!r}",
+            where=where,
+            allowed=f"{allowed}; or a column: {columns}" if columns else allowed,
+            do=self._meanings(value, values),
+        )
+        error.value = value
+        return error
+
+    def _meanings(self, value: Any, values: Sequence[Any]) -> str | None:
+        """Return the settings that give a meaning to the labels of a file; null for one that no setting can name."""
+        if str(value).casefold() in ("true", "false"):
+            return Advice(
+                "say what true and false mean: ", Remedy("labels.true", "left", (Remedy("labels.false", "right"),))
+            )
+        texts = list(dict.fromkeys(str(each) for each in values if isinstance(each, str | int | float)))
+        numbers = [parse_number(text) for text in texts if "." not in text]
+        steps = [number for number in numbers if number is not None and number in range(-_MOST_STEPS, _MOST_STEPS + 1)]
+        if len(steps) == len(texts) and {*steps} <= {0, 1} and 0 in steps:
+            return Advice(
                 "say what 0 and 1 mean, for 0 is the second answer in some tables, the first or a tie in others: ",
                 Remedy("labels.1", "left", (Remedy("labels.0", "right"),)),
             )
-        elif str(shown).casefold() in ("true", "false"):
-            do = Advice(
-                "say what true and false mean: ", Remedy("labels.true", "left", (Remedy("labels.false", "right"),))
-            )
-        elif number is not None and number in range(-_MOST_STEPS, _MOST_STEPS + 1):
-            do = Advice("say what the scale means, each number of it, such as: ", self._scale(int(number)))
-        return RecordError(
-            f"unknown label {value!r}",
-            where=row.at(column),
-            allowed=f"{allowed}; or a column: {columns}" if columns else allowed,
-            do=do,
-        )
+        if steps and len(steps) == len(texts):
+            return Advice("say what the scale means, each number of it, such as: ", self._scale(steps))
+        known = [*self.words, *self.answers]
+        names = [text for text in texts if text.strip() and "." not in text and label_word(text) not in LABELS]
+        names = [name for name in names if name not in known and named_side(name, self.answers) is None]
+        if not 1 < len(names) <= _MOST_WORDS:
+            meaning = Remedy(f"labels.{value}", "left") if str(value) in names else None
+            return Advice("say what it means (left, right, tie or none): ", meaning) if meaning else None
+        first, *others = (Remedy(f"labels.{name}", ANY) for name in names)
+        return Advice("say what each means (left, right, tie or none): ", first._replace(others=tuple(others)))
+
+
+class UnknownLabelError(RecordError):
+    """A label without a meaning."""
+
+    value: Any = None
+    """The label."""
 
 
 def is_true(row: Row, column: str) -> bool:

@@ -6,23 +6,25 @@ prompt are ranked by it, an answer with several ratings by their mean. The conve
 wherever they are in the file. Where the columns of the prompt alone are named, and the table has neither ``chosen`` nor
 ``rejected``, each row is a case without responses. A cell is a text, or turns as a list, one turn or JSON text. A
 column may be nested: ``info.post`` is the field ``post`` of ``info``, and ``summaries.0.text`` is in the first item of
-a list.
+a list. ``annotations.preference`` is in all items of a list: each is a row of its own, with its own judge.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import ConfigError, RecordError, choices
+from steelyard.core.errors import ConfigError, RecordError, UserError, choices
 from steelyard.core.protocols import Row
 from steelyard.core.remedies import NAME, Advice, Remedy, joined
 from steelyard.core.types import Case, JsonObject, Kind, Verdict
-from steelyard.curation.nested_columns import with_nested, without_nested
-from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns
+from steelyard.curation.nested_columns import rows_of_items, with_nested, without_nested
+from steelyard.curation.verdict_labels import only_label
+from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, UnknownLabelError
 from steelyard.plugins.formats._pairs import SIDES
 from steelyard.plugins.formats._row_format import (
     RowFormat,
@@ -84,6 +86,8 @@ class Config(BaseConfig, frozen=True):
     """The column of the prompt's reference. That is an answer, an idea, or criteria."""
 
 
+_MOST_VALUES = 100
+"""The most labels of a file that are gathered for an error."""
 _NAME_OF, _LABEL_OF, _RATING_OF = "annotator's name", "annotator's label", "annotator's rating"
 """The columns of a table with a row for each annotator, made of one with a column for each."""
 
@@ -108,7 +112,8 @@ def build(config: Config) -> "Columns":
     has_answers = config.chosen_column is not None or table.shape != "pairs"
     prompt = prompt_table(table.fields, table.prompt[0], SIDES) if table.prompt and not has_answers else None
     needed = tuple(name for name in table.needed() if name not in (_LABEL_OF, _RATING_OF))
-    return Columns(TableFormat("columns", table).format(), needed, prompt, annotators if len(annotators) > 1 else ())
+    rows = TableFormat("columns", table).format()
+    return Columns(rows, needed, prompt, annotators if len(annotators) > 1 else (), table.labels)
 
 
 def table_of(config: Config) -> TableColumns:
@@ -194,13 +199,14 @@ class Columns(NamedTuple):
     """The format of a table: of its rows ``needed`` must be there, and the other columns somewhere in the file.
 
     ``prompts`` is the format of a table without answers, where the settings name none. ``annotators`` are columns of
-    labels or ratings, one for each person.
+    labels or ratings, one for each person, and ``labels`` the columns of labels.
     """
 
     rows: RowFormat
     needed: tuple[str, ...]
     prompts: RowFormat | None = None
     annotators: tuple[str, ...] = ()
+    labels: LabelColumns | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -234,11 +240,31 @@ class Columns(NamedTuple):
         rows = chain(first, rows)
         if self.prompts is not None and first and not first[0].value.keys() & set(SIDES):
             return self._prompt_cases(self.prompts, rows, warnings)
-        return self.rows.read(self._checked(rows), warnings)
+        return self._cases(rows, warnings)
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the rows of the cases' pairs."""
         return (without_nested(row, self.keys) for row in self.rows.write(cases, dropped))
+
+    def _cases(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield the cases. Raises UnknownLabelError with advice for all labels of the file, not for the first alone."""
+        labels: dict[Any, None] = {}
+        checked = self._checked(rows)
+
+        def read() -> Iterator[Row]:
+            for row in checked:
+                if self.labels and len(labels) < _MOST_VALUES:
+                    cell = only_label(row.value.get(self.labels.columns[0]))
+                    labels.setdefault(cell if isinstance(cell, str | int | float) else None)
+                yield row
+
+        try:
+            yield from self.rows.read(read(), warnings)
+        except UnknownLabelError as error:
+            assert self.labels is not None
+            with suppress(UserError):
+                deque(read(), maxlen=0)
+            raise self.labels.unknown(error.value, error.where, [*labels]) from error
 
     def _prompt_cases(self, prompts: RowFormat, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield a case per row. Raises RecordError for a row that has answers where the first has none."""
@@ -259,16 +285,16 @@ class Columns(NamedTuple):
     def _checked(self, rows: Iterable[Row]) -> Iterator[Row]:
         unseen = set(self.keys) - {*self.needed}
         columns, place = dict[str, None](), None
-        for row in rows:
-            cells = with_nested(row.value, self.keys)
+        of_items = ((row.place, cells) for row in rows for cells in rows_of_items(row.value, self.keys))
+        for place, row in of_items:
+            cells = with_nested(row, self.keys)
             for name in self.needed:
                 if name not in cells:
-                    raise RecordError(f"no column {name!r}", where=row.place, allowed=choices(name, row.value))
+                    raise RecordError(f"no column {name!r}", where=place, allowed=choices(name, row))
             if unseen:
-                columns |= dict.fromkeys(row.value)
+                columns |= dict.fromkeys(row)
                 unseen -= cells.keys()
-            place = row.place
-            yield from self._by_annotator(Row(row.place, cells)) if self.annotators else (Row(row.place, cells),)
+            yield from self._by_annotator(Row(place, cells)) if self.annotators else (Row(place, cells),)
         if unseen and place is not None:
             name = min(unseen)
             raise RecordError(f"no column {name!r} in any row", where=place.file, allowed=choices(name, columns))
