@@ -12,7 +12,9 @@ from steelyard.core.plugins import build
 from steelyard.core.text import (
     HIDDEN_CHARACTERS,
     codes_of,
+    hidden_spans,
     money_text,
+    name_hidden,
     num_characters,
     num_markdown_marks,
     prompt_text,
@@ -159,3 +161,8 @@ def test_money_has_two_decimals_and_a_small_amount_two_digits(amount, text):
 )
 def test_characters_that_hide_or_reorder_others_are_known_and_those_of_a_script_are_not(text, codes):
     assert [codes_of(found["hidden"]) for found in HIDDEN_CHARACTERS.finditer(text) if found["hidden"]] == codes
+    assert [codes_of(text[start:end]) for start, end in hidden_spans(text)] == codes
+    named = name_hidden(text)
+    assert named.count("⟨") == len(codes)
+    assert all(f"⟨{each}⟩" in named for each in codes)
+    assert codes or named == text

@@ -540,3 +540,20 @@ def test_paths_addresses_and_calls_are_found_within_words_that_run_from_the_righ
     console.log(JSON.stringify(input.map((text) => technicalIn(text).map(([start, end]) => text.slice(start, end)))));
     """
     assert run(script, list(texts)) == list(texts.values())
+
+
+def test_hidden_characters_are_named_in_quotes_and_have_a_sign_of_their_length_in_the_field(run):
+    raw = "ab\u202ec\u200b😀\U000e0041d"
+    named, signs = run(
+        """
+import { codeOf, lettersOf } from "./card.js";
+const response = { raw: input, hidden: [[2, 3], [4, 5], [6, 7]] };
+const named = lettersOf(response, (letter) => `<${codeOf(letter)}>`).join("");
+const signs = lettersOf(response, (letter) => "?".repeat(letter.length)).join("");
+console.log(JSON.stringify([named, signs]));
+""",
+        raw,
+    )
+    assert named == "ab<U+202E>c<U+200B>😀<U+E0041>d"
+    # Offsets of a selection in the field are those of the text: UTF-16 units.
+    assert signs == "ab?c?😀??d"

@@ -8,7 +8,7 @@ The identity of a text is its `normal_form`: splits, checks of leaks, units of r
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from math import floor, log10
 
@@ -319,6 +319,16 @@ def answer_language(prompt: Prompt) -> str | None:
     """Return the language of the responses: ``meta.answer_language`` (a translation task), else that of the prompt."""
     language = (prompt.meta or {}).get("answer_language")
     return language if isinstance(language, str) and language else prompt.language
+
+
+def hidden_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text has characters that hide or reorder others: start and end of each run, in code points."""
+    return (match.span() for match in HIDDEN_CHARACTERS.finditer(text) if match["hidden"])
+
+
+def name_hidden(text: str) -> str:
+    """Return a text with the codes of characters that hide or reorder others in their place: ``⟨U+202E⟩``."""
+    return HIDDEN_CHARACTERS.sub(lambda match: f"⟨{codes_of(match[0])}⟩" if match["hidden"] else match[0], text)
 
 
 def codes_of(characters: str) -> str:

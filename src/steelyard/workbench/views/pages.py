@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse
 
 from steelyard.core.errors import FileError, Place, RecordError, UserError
 from steelyard.core.names import escape_unseen, mark_unseen
+from steelyard.core.text import name_hidden
 from steelyard.io.encodings import EncodingError
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED
@@ -137,7 +138,8 @@ def _beginning(item: StoredItem) -> str:
     """Return the first words of the last turn of a prompt; the number of the item where there are none."""
     turns = case_of(item).prompt.messages
     words = " ".join(turns[-1].content.split()) if turns else ""
-    return words[: _LONGEST_TITLE - 1] + "…" if len(words) > _LONGEST_TITLE else words or str(item.id)
+    shown = words[: _LONGEST_TITLE - 1] + "…" if len(words) > _LONGEST_TITLE else words or str(item.id)
+    return name_hidden(shown)
 
 
 def _filled(words: str, **values: str) -> Markup:
@@ -158,6 +160,7 @@ def _environment() -> Environment:
     environment.filters["moment"] = _moment
     environment.filters["date"] = _date
     environment.filters["seen"] = mark_unseen
+    environment.filters["named_hidden"] = name_hidden
     environment.filters["compact"] = _compact
     environment.filters["filled"] = _filled
     environment.filters["beginning"] = _beginning

@@ -11,7 +11,7 @@ from steelyard.annotation.qualification import scored_points
 from steelyard.annotation.questions import Point
 from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.numerics import generator
-from steelyard.core.text import response_text
+from steelyard.core.text import name_hidden, response_text
 from steelyard.core.types import Case, Record
 from steelyard.workbench.pipeline.question_words import choice_label, label_of
 from steelyard.workbench.pipeline.queues import Membership
@@ -177,7 +177,7 @@ class _PointsInWords:
         for start, end, kind, severity in spans:
             first, last = text.shown_span(start, end)
             kinds = [choice_label(self._names["marks"], each, self._language) for each in (kind, severity) if each]
-            quotes.append(f"“{text.shown[first:last]}” ({', '.join(kinds)})")
+            quotes.append(f"“{name_hidden(text.shown[first:last])}” ({', '.join(kinds)})")
         return "; ".join(quotes) or self._words["qualification_no_marks"]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 from steelyard.annotation.agreement import PairCounts, count_agreement
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.core.text import answer_language
+from steelyard.core.text import answer_language, hidden_spans
 from steelyard.core.types import Case, Record
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import QuestionWords, catalogues_of, category_name, question_in_words
@@ -49,11 +49,15 @@ class TurnView(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ResponseView(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A response: its letter, its text as HTML, and the raw text in which spans are marked."""
+    """A response: its letter, its text as HTML, and the raw text in which spans are marked.
+
+    ``hidden``: where the raw text has characters that hide or reorder others, in code points.
+    """
 
     id: str
     html: str
     raw: str
+    hidden: tuple[tuple[int, int], ...]
 
 
 class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -203,7 +207,12 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
         prompt=tuple(TurnView(role=turn.role, html=str(shown_text(turn.content, language))) for turn in turns),
         is_long=sum(len(turn.content) for turn in turns) > _LONG_PROMPT,
         responses=tuple(
-            ResponseView(id=letter, html=str(shown_text(text.shown, language)), raw=text.shown)
+            ResponseView(
+                id=letter,
+                html=str(shown_text(text.shown, language)),
+                raw=text.shown,
+                hidden=tuple(hidden_spans(text.shown)),
+            )
             for letter, text in blind.texts.items()
         ),
         questions=tuple(question_in_words(question, language) for question in questions),

@@ -100,9 +100,17 @@ export const buildCard = (task, flow, tools) => {
   return { task, flow, panel, shown: task.responses.map(({ id }) => id), node: make("div", { class: `task ${task.kind}` }, prompt.node, grid, panel?.node ?? null), unfold: prompt.unfold, responses };
 };
 
-const quoteOf = (raw, [start, end]) => {
-  const letters = [...raw].slice(start, end).join("");
-  return letters.length > 60 ? `${letters.slice(0, 57)}…` : letters;
+// The code points of a response; those that hide or reorder others are shown by `show(letter)`.
+export const lettersOf = ({ raw, hidden }, show) => {
+  const letters = [...raw];
+  for (const [start, end] of hidden) for (let place = start; place < end; place += 1) letters[place] = show(letters[place]);
+  return letters;
+};
+export const codeOf = (letter) => `U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+const quoteOf = (response, [start, end]) => {
+  const letters = lettersOf(response, (letter) => `⟨${codeOf(letter)}⟩`).slice(start, end);
+  return letters.length > 60 ? `${letters.slice(0, 57).join("")}…` : letters.join("");
 };
 
 // The kinds of problems that may be marked in a response: those of the question, else those of the rubric.
@@ -121,11 +129,11 @@ export const updateCard = (card, state, { words, rubric, act }) => {
     parts.state.hidden = reason === undefined;
     const known = rubric.discards.find(({ value }) => value === reason);
     parts.state.textContent = reason === undefined ? "" : fill(words.task_discarded, { reason: known ? known.label : reason });
-    const { raw } = card.task.responses.find((response) => response.id === id);
+    const response = card.task.responses.find((each) => each.id === id);
     const spans = answer.spans[id] || [];
     parts.marks.hidden = !spans.length;
     parts.marks.replaceChildren(...spans.map((span, number) => make("li", {},
-      make("q", { dir: "auto" }, quoteOf(raw, span)), ` ${labels.get(span[2]) || span[2]}${span[3] ? `: ${labels.get(span[3]) || span[3]}` : ""}`,
+      make("q", { dir: "auto" }, quoteOf(response, span)), ` ${labels.get(span[2]) || span[2]}${span[3] ? `: ${labels.get(span[3]) || span[3]}` : ""}`,
       make("button", { type: "button", class: "quiet", "aria-label": words.task_unmark, onclick: () => act({ name: "unmark", response: id, value: number }) }, "×"))));
   }
   card.panel?.update(state);

@@ -1,6 +1,6 @@
 // Marking a problem in the raw text of a response. Spans are counted in Unicode code points of that text.
 
-import { fill, make } from "./card.js";
+import { codeOf, fill, lettersOf, make } from "./card.js";
 
 // A field turns every line break into one character. Return where an offset of the field is in the raw text (UTF-16).
 export const rawOffset = (raw, offset) => {
@@ -15,7 +15,10 @@ export const codePoints = (raw, offset) => [...raw.slice(0, offset)].length - (/
 // the kind, in place of a remark. `onSpan([start, end, kind, remark])` hears of a mark.
 export const openMarking = (dialog, response, { words, problems, severities, onSpan }) => {
   const field = make("textarea", { readonly: true, dir: "auto", rows: "12", "aria-label": fill(words.task_response, { id: response.id }), class: "raw" });
-  field.value = response.raw;
+  // A field cannot show them by their codes, and would let them turn what is selected: a sign as long stands for each.
+  const codes = new Set();
+  field.value = lettersOf(response, (letter) => { codes.add(codeOf(letter)); return "\ufffd".repeat(letter.length); }).join("");
+  const hidden = codes.size ? make("p", { class: "muted" }, fill(words.task_mark_hidden, { codes: [...codes].join(" ") })) : "";
   const remark = make("input", { type: "text", maxlength: "500", placeholder: words.task_remark, "aria-label": words.task_remark });
   const note = make("p", { class: "muted", role: "status" }, words.task_mark_how);
   const choose = (kind) => {
@@ -38,7 +41,7 @@ export const openMarking = (dialog, response, { words, problems, severities, onS
   });
   // Each dialog sets the keys anew: the event of closing may come after the next one is open.
   dialog.onkeydown = null;
-  dialog.replaceChildren(make("h2", {}, fill(words.task_mark_title, { id: response.id })), note, field, make("div", { class: "choices" }, ...kinds), severities.length ? "" : remark, closing(dialog, words));
+  dialog.replaceChildren(make("h2", {}, fill(words.task_mark_title, { id: response.id })), note, field, hidden, make("div", { class: "choices" }, ...kinds), severities.length ? "" : remark, closing(dialog, words));
   dialog.showModal();
   field.focus();
   field.setSelectionRange(0, 0);
