@@ -186,6 +186,13 @@ class Tab:
         held = [name for bit, name in MODIFIERS.items() if modifiers & bit]
         self._in_thread(self._page.keyboard.press, "+".join([*held, key]))
 
+    def hold(self, key, *, repeats=12):
+        """Press a key and let it go after the keyboard has repeated it, as a finger that stays on it does."""
+        for _ in range(repeats + 1):
+            self._in_thread(self._page.keyboard.down, key)
+            self.value("new Promise((done) => setTimeout(done, 30))")
+        self._in_thread(self._page.keyboard.up, key)
+
     def type(self, text):
         """Enter a text where the focus is."""
         self._in_thread(self._page.keyboard.insert_text, text)
@@ -203,6 +210,15 @@ class Tab:
     def click(self, selector):
         """Click on the middle of an element."""
         self._in_thread(self._page.mouse.click, *self.place(selector))
+
+    def double_click(self, selector):
+        """Click twice on the place of an element, as a hand does that is used to desktop icons."""
+        place = self.place(selector)
+        for count in (1, 2):
+            self._in_thread(self._page.mouse.move, *place)
+            self._in_thread(self._page.mouse.down, click_count=count)
+            self._in_thread(self._page.mouse.up, click_count=count)
+            self.value("new Promise((done) => setTimeout(done, 60))")
 
     def drag(self, selector, target):
         """Drag the middle of an element to that of another, in steps as a hand does."""

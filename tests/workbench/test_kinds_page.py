@@ -189,9 +189,26 @@ def test_a_response_is_compared_with_the_baseline_that_is_always_second(served, 
     assert answer.ranking == (("gpt-4-0",), ("gpt-4-1",))
 
 
+def test_a_mark_shows_the_characters_that_hide_or_reorder_others(served, browser):
+    page = Annotator(served, browser, texts=("run \u202etxt.exe\u200b now",), kind="span_marking")
+    page.press("m")
+    browser.wait("document.activeElement.matches('textarea.raw')")
+    assert browser.value("document.activeElement.value") == "run \ufffdtxt.exe\ufffd now"
+    assert "U+202E U+200B" in browser.value("document.querySelector('#dialog').innerText")
+    browser.value("document.activeElement.setSelectionRange(4, 13)")
+    page.press("1")
+    browser.wait("document.querySelector('.marks q')")
+    assert browser.value("document.querySelector('.marks q').textContent") == "⟨U+202E⟩txt.exe⟨U+200B⟩"
+    page.press("Enter")
+    (answer,) = page.answers(1)
+    ((start, end, *_),) = answer.spans["gpt-4-0"]
+    assert (start, end) == (4, 13)
+
+
 def test_nothing_to_mark_is_one_key(served, browser):
     page = open_kind(served, browser, "span_marking")
     assert "Nothing is marked" in browser.value(STEP)
+    browser.wait(f"!{SUBMIT}.disabled")
     page.press("Enter")
     (answer,) = page.answers(1)
     assert answer.spans == {}

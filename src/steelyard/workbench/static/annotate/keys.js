@@ -41,3 +41,10 @@ export const belongsTo = (element, key) => {
   if (element.matches("input, textarea, select, [contenteditable]")) return true;
   return (key === "Enter" || key === " ") && element.matches("button, a, summary");
 };
+
+// Whether a key is only still held, and would answer what came up under it: the next task, a dialog, one of its buttons.
+// Keys that write, scroll or move go on, and so do those of the browser.
+export const isHeld = ({ key, repeat, ctrlKey, metaKey, target }) => {
+  if (!repeat || ctrlKey || metaKey || !/^(Enter|Backspace|\S)$/u.test(key)) return false;
+  return key === "Enter" ? !target.matches?.("textarea:not([readonly])") : !target.matches?.("input, textarea:not([readonly])");
+};

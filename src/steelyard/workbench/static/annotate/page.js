@@ -4,13 +4,13 @@ import { emptyAnswer, marked, undecided } from "./answer.js";
 import { buildCard, fill, make, marksOf, updateCard } from "./card.js";
 import { IDLE_MS, makeAbsence, makeClock } from "./clock.js";
 import { form } from "./form.js";
-import { belongsTo } from "./keys.js";
+import { belongsTo, isHeld } from "./keys.js";
 import { makeLoader } from "./loading.js";
 import { closing, openMarking, openReasons } from "./marking.js";
 import { makeDrafts, makeOutbox } from "./outbox.js";
 import { giveBack, send } from "./server.js";
 import { makeJournal, makeStore, storageOf } from "./store.js";
-import { drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress, drawSaving, showNotice } from "./surroundings.js";
+import { READING_MS, drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress, drawSaving, showNotice } from "./surroundings.js";
 import { makeTabs } from "./tabs.js";
 import { drawEnd, drawRound, showFeedback } from "./qualification.js";
 import { triple } from "./triple.js";
@@ -30,7 +30,7 @@ const tabs = makeTabs({ locks: navigator.locks, channel: window.BroadcastChannel
 // Not the time of day, which a person or the network may set while somebody works.
 const clock = makeClock(() => performance.now(), () => document.visibilityState === "visible");
 
-let card = null, state = { answer: emptyAnswer(), active: null, isByHand: false }, history = [], merged = null, guidelines = {}, reason = "loading", round = null;
+let card = null, shownAt = 0, state = { answer: emptyAnswer(), active: null, isByHand: false }, history = [], merged = null, guidelines = {}, reason = "loading", round = null;
 
 const tools = { words, rubric, act: (action) => act(action) };
 // Where what was entered is: answers and drafts that wait, why, and when the workbench stored something last.
@@ -62,10 +62,13 @@ const loader = makeLoader({
 
 const contextOf = () => ({ card, state, change, focus, act, words, dialog });
 
+// A task that needs no entry, or has a draft, is complete when it comes up: what was meant for the one before is no answer.
+const canSubmit = () => card.flow.isComplete(card, state) && (history.length > 0 || performance.now() - shownAt >= READING_MS);
+
 const paint = () => {
   if (!card) return;
   updateCard(card, state, tools);
-  drawBar({ ...card.flow.bar(contextOf()), canUndo: history.length > 0, canSubmit: card.flow.isComplete(card, state) }, words);
+  drawBar({ ...card.flow.bar(contextOf()), canUndo: history.length > 0, canSubmit: canSubmit() }, words);
 };
 
 // Take over a changed answer: remember the one before for undo, let the rest of it follow, save, paint. Changes in a row
@@ -107,6 +110,8 @@ const advance = () => {
   root.dataset.state = "task";
   place.replaceChildren(card.node);
   window.scrollTo(0, 0);
+  shownAt = performance.now();
+  later(paint, READING_MS + 1);
   drawGuideline(byId("guideline-text"), guidelines[card.task.guideline], words);
   drawAsked(byId("guideline"), card.task.questions);
   paint();
@@ -130,7 +135,7 @@ const touch = () => { clock.touch(); if (hasPaused()) lookAgain(); };
 const tick = () => { clock.tick(); if (document.visibilityState !== "hidden" && hasSlept()) lookAgain(); };
 
 const submit = () => {
-  if (!card.flow.isComplete(card, state)) { if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
+  if (!canSubmit()) { if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
   const { assignment, guideline } = card.task;
   if (isQualification) { learn(assignment); return; }
   drafts.forget(assignment);
@@ -211,6 +216,10 @@ const refreshProgress = async () => {
   if (status === 200) drawProgress(byId("own-progress"), data, words);
 };
 
+const drop = (event) => { event.preventDefault(); event.stopImmediatePropagation(); };
+document.addEventListener("keydown", (event) => { if (isHeld(event)) drop(event); }, { capture: true });
+// The second click of two in one place meets the choice that the first one brought up.
+document.addEventListener("click", (event) => { if (event.detail > 1 && event.target.closest("#choices button, .choices button")) drop(event); }, { capture: true });
 document.addEventListener("keydown", (event) => {
   touch();
   // What was in a dialog keeps the focus until the next frame.

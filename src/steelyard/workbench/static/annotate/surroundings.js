@@ -71,7 +71,7 @@ export const drawKeys = (dialog, keys, words, end) => {
 };
 
 // Say something that the person has to know before the next card takes the keys. `onNext` hears when it was read.
-const READING_MS = 700;
+export const READING_MS = 700;
 export const showNotice = (dialog, text, words, onNext) => {
   const next = make("button", { type: "button", class: "main", disabled: true, onclick: () => dialog.close() }, words.task_next, " ", make("kbd", { "aria-hidden": "true" }, "Enter"));
   dialog.onkeydown = null;
