@@ -63,6 +63,19 @@ def test_a_task_in_hand_may_be_answered_after_the_limit(database):
     assert take(database, project, person) == []
 
 
+def test_a_paused_project_gives_out_nothing_new_and_takes_what_is_in_hand(database):
+    project, (first, second) = make_project(database, 5)
+    [(number, shown)] = take(database, project, first)
+    limit(database, project, is_paused=True)
+    assert take(database, project, second) == []
+    assert reason(database, project, second) == "paused"
+    assert take(database, project, first, number=2) == [(number, shown)]
+    assert send(database, number, answer(shown)) == "stored"
+    assert take(database, project, first) == []
+    limit(database, project)
+    assert len(take(database, project, first)) == 1
+
+
 @pytest.fixture
 def poor(database):
     """Two people and five tasks, four of them of the category law."""

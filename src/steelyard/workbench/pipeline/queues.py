@@ -128,7 +128,8 @@ class Membership(NamedTuple):
 def next_assignments(session: Session, membership: Membership, *, number: int, at: float) -> list[StoredAssignment]:
     """Return up to ``number`` open tasks of a person, the oldest first, new ones reserved as far as there are any.
 
-    None before the person has passed the qualification of the project; no new ones once the answers of a day are given.
+    None before the person has passed the qualification of the project; no new ones once the answers of a day are given,
+    and while the project is paused.
     """
     is_anybody_late, num_had, holds_any = session.execute(_STANDING, _parameters(membership) | {"at": at}).one()
     if is_anybody_late:
@@ -140,8 +141,9 @@ def next_assignments(session: Session, membership: Membership, *, number: int, a
     mine = [row[0] for row in session.execute(_MINE, _parameters(membership))] if holds_any else []
     for assignment in mine:
         assignment.expires_at = max(assignment.expires_at, at + 60 * membership.settings.rules.lock_minutes)
-    if is_day_full(
-        session, membership.settings.limits, project=membership.project.id, person=membership.person.id, at=at
+    limits = membership.settings.limits
+    if limits.is_paused or is_day_full(
+        session, limits, project=membership.project.id, person=membership.person.id, at=at
     ):
         return mine
     num_slots = min(number, _MOST_OPEN)

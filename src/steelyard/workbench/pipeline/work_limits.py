@@ -24,6 +24,8 @@ _MOST_ANSWERS = 100_000
 class WorkLimits(Config, frozen=True):
     """The amount of work of one person, and the record that it takes."""
 
+    is_paused: bool = False
+    """No new tasks are given out, as before the end of a project; those in people's hands may still be answered."""
     most_answers_a_day: int = 0
     """Most answers of one person within 24 hours; 0 for no limit."""
     least_accuracy: float = 0.0

@@ -102,7 +102,9 @@ def _card_page(
     rubric = rubric_of(language)
     words = {key: word for key, word in words_of(language).items() if key.startswith("task_")}
     settings = settings_of(project)
-    is_qualification = not may_work(session, settings, project=project.id, person=visitor.person)
+    is_qualification = not settings.limits.is_paused and not may_work(
+        session, settings, project=project.id, person=visitor.person
+    )
     reasons = settings.discard_reasons
     setup = {
         "person": visitor.person,

@@ -35,7 +35,7 @@ _LONG_PROMPT = 1500
 """Characters from which a prompt is folded."""
 _MOST_COMPARED = 200
 """The latest answers of a person whose agreement with others is counted."""
-Reason = Literal["no tasks", "all taken", "other skills", "all had", "not qualified", "day full", "record"]
+Reason = Literal["no tasks", "all taken", "other skills", "all had", "not qualified", "paused", "day full", "record"]
 """Why a person has no task: the project has none, others have them all, the open ones ask for another skill, this
 person has had them, has to pass the qualification first, has given all the answers of a day, or gets none of the
 categories that are left because of the record there."""
@@ -235,10 +235,18 @@ def _why_sent_back(session: Session, task: StoredTask) -> str:
 
 def _why_none(session: Session, membership: Membership, at: float) -> Reason:
     project, person, limits = membership.project.id, membership.person.id, membership.settings.limits
+    if limits.is_paused:
+        return "paused"
     if not may_work(session, membership.settings, project=project, person=person):
         return "not qualified"
     if is_day_full(session, limits, project=project, person=person, at=at):
         return "day full"
+    return _why_no_task(session, membership)
+
+
+def _why_no_task(session: Session, membership: Membership) -> Reason:
+    """Return why none of the tasks of a project is for a person who may have more of them."""
+    project, person, limits = membership.project.id, membership.person.id, membership.settings.limits
     ordinary = select(StoredTask.id).where(
         StoredTask.project_id == membership.project.id, StoredTask.is_gold.is_(False)
     )

@@ -90,11 +90,11 @@ export const drawProgress = (place, { today, total, agreement, to_align: toAlign
   showParts(place, [figure(today, words.task_today), figure(total, words.task_total), ...(agreement === null ? [] : [figure(percent(agreement), words.task_agreement)]), ...linkToAlign(toAlign, words)]);
 };
 
-const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "no room": "task_empty_no_room", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other window": "task_empty_window", "other skills": "task_empty_skills", "all had": "task_empty_had", "day full": "task_empty_day", record: "task_empty_record" };
+const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "no room": "task_empty_no_room", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other window": "task_empty_window", "other skills": "task_empty_skills", "all had": "task_empty_had", paused: "task_empty_paused", "day full": "task_empty_day", record: "task_empty_record" };
 export const drawEmpty = (place, reason, { words, retry, others }) => {
   const today = Number(byId("own-progress").dataset.today || 0);
   const toAlign = Number(byId("own-progress").dataset.toAlign || 0);
-  const isDone = today > 0 && ["all taken", "other skills", "all had", "day full"].includes(reason);
+  const isDone = today > 0 && ["all taken", "other skills", "all had", "paused", "day full"].includes(reason);
   const again = reason === "logged out" ? make("a", { href: "/login" }, words.task_log_in) : make("button", { type: "button", onclick: retry }, words.task_retry);
   showParts(place, [make("h1", {}, !isDone ? words.task_nothing : toAlign ? words.task_annotated : words.task_done), ...linkToAlign(toAlign, words).map((link) => make("p", {}, link)), make("p", {}, words[EMPTY[reason] || "task_empty_taken"]), ...(reason === "loading" ? [] : [make("p", {}, again), ...others])]);
 };
