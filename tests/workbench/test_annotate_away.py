@@ -145,6 +145,26 @@ def test_an_answer_that_was_given_without_a_connection_comes_too_late_and_is_sai
         assert [task.num_answered for task in tasks] == [2] * 4
 
 
+def test_a_page_without_a_task_soon_asks_again_while_the_workbench_is_away(served, browser):
+    page = Annotator(served, browser, num_cases=1)
+    browser.disconnect(True)
+    page.press("5", "3", "1", "Enter")
+    browser.wait("document.querySelector('#annotator').dataset.state === 'empty'")
+    browser.value(
+        "(() => { const before = window.fetch; window.asked = 0; window.fetch = (path, ...more) => {"
+        " window.asked += path.startsWith('/annotate/tasks'); return before(path, ...more); }; })()"
+    )
+    browser.run_for(10)
+    browser.wait("document.querySelector('#empty').innerText.includes('no connection')")
+    # More often than tasks are asked for that others may give back.
+    before = browser.value("window.asked")
+    browser.run_for(2.1)
+    assert browser.value("window.asked") > before
+    browser.disconnect(False)
+    browser.run_for(30)
+    page.answers(1)
+
+
 def test_tasks_that_were_loaded_before_the_sleep_and_are_gone_are_not_shown(served, browser):
     page = Annotator(served, browser, num_cases=6)
     page.press("5")

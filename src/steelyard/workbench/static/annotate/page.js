@@ -255,6 +255,8 @@ for (const button of document.querySelectorAll("[data-action]")) button.addEvent
 window.setInterval(tick, 1000);
 window.setInterval(() => { if (card) drafts.beat(card.task.assignment, state.answer); }, 30000);
 window.setInterval(() => { if (!card || !loader.size()) loader.fill(); }, 10000);
+// A workbench that is started again is back within seconds, and no event tells.
+window.setInterval(() => { if (!card && reason === "offline") loader.fill(); }, 2000);
 
 setGuideline(store.get("steelyard-guideline") === true);
 store.onKept(() => { outbox.report(); drafts.report(); });
