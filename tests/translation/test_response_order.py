@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from each_value import each
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.translation.passages import Passage, PassagePair
-from steelyard.translation.response_order import ResponseOrder, _Bench, _Tables, _weighted
+from steelyard.translation.passages import Passage
+from steelyard.translation.response_order import ResponseOrder, _LetterGroups, _Tables, _Text, _weighted
 
 Pair = tuple[Case, ...]
 WORDS = {
@@ -128,20 +128,21 @@ def test_of_more_responses_those_that_changed_places_are_named():
 def test_predictions_are_those_of_a_regression_without_the_responses():
     """Beside the solution of the smaller regression, for a bench of six items."""
     rng = generator(0, "regression")
-    bench = _Bench()
+    groups, texts = _LetterGroups(), []
     for number in range(6):
         for place in range(3):
             words = rng.integers(30, size=3).tolist()
-            texts = [Passage("", sentence(words, language), language) for language in ("en", "de")]
-            bench.add(number, place, PassagePair(*texts))
-    tables = _Tables(bench.texts)
+            pair = [Passage("", sentence(words, language), language) for language in ("en", "de")]
+            letters = groups.of_source(pair[0]), groups.of(pair[1])
+            texts.append(_Text(number, place, letters, (pair[0].size, pair[1].size)))
+    tables = _Tables(texts)
     rows = np.array([[3 * item + 1, 3 * item + 2] for item in range(6)])
     predicted = tables.evidence(rows, np.arange(18))[:, 0]
     for pair, value in zip(rows, predicted, strict=True):
         others = np.setdiff1d(np.arange(18), pair)
         sources, targets = (
             (each @ each.T).toarray()
-            for each in (_weighted([text.letters[side] for text in bench.texts], 500) for side in (0, 1))
+            for each in (_weighted([text.letters[side] for text in texts], 500) for side in (0, 1))
         )
         weights = sources[np.ix_(pair, others)] @ np.linalg.inv(sources[np.ix_(others, others)] + np.eye(16))
         fits = weights @ targets[np.ix_(others, pair)]

@@ -103,6 +103,8 @@ class Closings:
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of code within paragraphs: between runs of as many backticks."""
+    if "`" not in text:
+        return
     closings = Closings(text)
     position = 0
     for ticks in _TICKS.finditer(text):

@@ -67,7 +67,8 @@ class ResponseOrder:
     """The items of a bench, and which of their responses have changed places."""
 
     def __init__(self) -> None:
-        self._benches: dict[tuple[str, str], _Bench] = {}
+        self._benches: dict[tuple[str, str], list[_Text]] = defaultdict(list)
+        self._groups = _LetterGroups()
         self._num_items = 0
         self._swapped: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
@@ -81,55 +82,56 @@ class ResponseOrder:
         languages = pairs[0].source.code, pairs[0].target.code
         if languages[0] == languages[1]:
             return
-        bench = self._benches.setdefault(languages, _Bench())
+        texts = self._benches[languages]
         for place, pair in enumerate(pairs[: _MOST_RESPONSES + 1]):
-            if pair.source.text != pair.target.text:
-                bench.add(item, place, pair)
-        if len(bench.texts) >= 2 * _MOST_TEXTS:
-            self._judge(bench, _MOST_TEXTS)
+            if pair.source.text == pair.target.text:
+                continue
+            letters = self._groups.of_source(pair.source), self._groups.of(pair.target)
+            if len(letters[0]) and len(letters[1]):
+                lengths = (float(np.log1p(pair.source.size)), float(np.log1p(pair.target.size)))
+                texts.append(_Text(item, place, letters, lengths))
+        if len(texts) >= 2 * _MOST_TEXTS:
+            self._judge(texts, _MOST_TEXTS)
 
     def findings(self, number: int, source: Case, target: Case) -> Iterator[DamageFinding]:
         """Yield the responses that have changed places in the item that was added as this one, from 0."""
         while self._benches:
-            bench = self._benches.popitem()[1]
-            if len(bench.texts) > _MOST_TEXTS:
-                self._judge(bench, len(bench.texts) // 2)
-            self._judge(bench, len(bench.texts))
+            texts = self._benches.popitem()[1]
+            if len(texts) > _MOST_TEXTS:
+                self._judge(texts, len(texts) // 2)
+            self._judge(texts, len(texts))
         for places in self._swapped.get(number, ()):
             names = ", ".join(f"response {target.responses[place - 1].id}" for place in places)
             yield DamageFinding(kind="swapped_responses", place="responses", before=names, after=names)
 
-    def _judge(self, bench: "_Bench", num_texts: int) -> None:
+    def _judge(self, texts: list[_Text], num_texts: int) -> None:
+        """Judge about this many of the texts together, whole items, and remove them."""
+        end = num_texts
+        while 0 < end < len(texts) and texts[end].item == texts[end - 1].item:
+            end += 1
         # Threads that wait for each other on busy cores make it many times slower.
         with threadpool_limits(1):
-            for pair in _swapped(bench.take(num_texts)):
+            for pair in _swapped(texts[:end]):
                 self._swapped[pair.item].append(pair.places)
+        del texts[:end]
 
 
-class _Bench:
-    """The texts of one pair of languages that wait to be judged together."""
+class _LetterGroups:
+    """The groups of letters of texts, by numbers that all languages share: a source is read once for all of them."""
 
     def __init__(self) -> None:
-        self.texts: list[_Text] = []
         self._numbers: dict[str, int] = {}
         self._words: dict[tuple[bool, str], list[int]] = {}
+        self._sources: dict[tuple[str, str], Integers] = {}
 
-    def add(self, item: int, place: int, pair: PassagePair) -> None:
-        """Add a text unless it or its translation has no words."""
-        source, target = (self._letters(each) for each in pair)
-        if len(source) and len(target):
-            lengths = (float(np.log1p(pair.source.size)), float(np.log1p(pair.target.size)))
-            self.texts.append(_Text(item, place, (source, target), lengths))
+    def of_source(self, passage: Passage) -> Integers:
+        """Return the groups of a text that has several translations."""
+        key = passage.code, passage.text
+        if key not in self._sources:
+            self._sources[key] = self.of(passage)
+        return self._sources[key]
 
-    def take(self, num_texts: int) -> list[_Text]:
-        """Remove and return about this many texts, whole items."""
-        end = num_texts
-        while 0 < end < len(self.texts) and self.texts[end].item == self.texts[end - 1].item:
-            end += 1
-        taken, self.texts = self.texts[:end], self.texts[end:]
-        return taken
-
-    def _letters(self, passage: Passage) -> Integers:
+    def of(self, passage: Passage) -> Integers:
         """Return the different groups of letters of the words of a text, by number."""
         is_unspaced = passage.code in _UNSPACED
         numbers: set[int] = set()
@@ -139,7 +141,7 @@ class _Bench:
                 groups = _groups(word, is_unspaced=is_unspaced and not word.isascii())
                 self._words[key] = [self._numbers.setdefault(group, len(self._numbers)) for group in groups]
             numbers.update(self._words[key])
-        return np.array(sorted(numbers), dtype=np.int32)
+        return np.sort(np.fromiter(numbers, np.int32, len(numbers)))
 
 
 def _groups(word: str, *, is_unspaced: bool) -> set[str]:

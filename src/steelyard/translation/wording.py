@@ -6,7 +6,7 @@ caller has it (`target_languages`); without it a text in another language of the
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -157,9 +157,7 @@ def _kept_words(pair: PassagePair) -> str:
     is_latin = target.scripts["Latin"] > sum(target.scripts.values()) / 2 and script_code(target.language) == "Latn"
     fewest = _FEWEST_WORDS if is_latin else _RUN
     # Most translations have no such run, and need no look for paths and names.
-    shared = source.once(_vocabulary)
-    are_shared = [word in shared for word in _folded_words(target)]
-    if not any(map(all, zip(are_shared, are_shared[1:], are_shared[2:], strict=False))):
+    if not _has_shared_words(source.once(_vocabulary), target):
         return ""
     text = target.once(_words_alone)
     matches = list(_TOKEN.finditer(text))
@@ -190,6 +188,15 @@ def _kept_words(pair: PassagePair) -> str:
         ):
             best = words_of_run
     return best
+
+
+def _has_shared_words(vocabulary: frozenset[str], target: Passage) -> bool:
+    """Return whether the translation has words of the source in a row, three different ones beside numbers."""
+    runs = groupby(_folded_words(target), vocabulary.__contains__)
+    return any(
+        is_shared and len({word for word in run if len(word) > 1 and not word.isdecimal()}) >= _RUN
+        for is_shared, run in runs
+    )
 
 
 def _vocabulary(source: Passage) -> frozenset[str]:
