@@ -1,7 +1,10 @@
 """Engines that read no instructions: what is sent, which languages they have, and what is no translation."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -97,6 +100,20 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(folder):
     return build("chats", "seq2seq", {"path": folder, "num_beams": 2})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PyTorch has another library for threads")
+def test_threads_sleep_while_they_wait_for_each_other(folder):
+    program = f"from steelyard.core.plugins import build; build('chats', 'seq2seq', {{'path': {folder!r}}})"
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment | {"OMP_DISPLAY_ENV": "true"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "OMP_WAIT_POLICY = 'PASSIVE'" in result.stderr
 
 
 def test_a_model_says_by_its_vocabulary_which_languages_it_has(engine):

@@ -8,6 +8,7 @@ Which languages it has is read from its vocabulary: codes of FLORES (``deu_Latn`
 the model's length fails instead of being cut.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -98,6 +99,9 @@ class Seq2seq:
     """A TranslationEngine. The detail of a failed request begins with its reason: ``too_long`` or ``languages``."""
 
     def __init__(self, config: Config) -> None:
+        # A word is hundreds of small products: threads that spin until the others are done hold the cores that these
+        # need, when other programs run. The libraries read the variable when they are loaded.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         from steelyard.networks.loading import load_tokenizer
 
         self.config = config
