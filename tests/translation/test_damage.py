@@ -118,6 +118,10 @@ def test_the_identified_language_decides_within_a_script():
     assert kinds(SOURCE, RIGHT["es"], "es", languages=spanish) == set()
 
 
+def test_an_identified_language_of_another_script_than_that_of_the_text_is_none():
+    assert kinds(SOURCE, RIGHT["zh"], "zh", languages=(TargetLanguage("it", 0.99, None),)) == set()
+
+
 @each(
     ("language", "identified"),
     [("ms", "id"), ("id", "ms"), ("no", "da"), ("hr", "sr"), ("tl", "ceb"), ("af", "nl"), ("ht", "eo"), ("it", "vec")],
@@ -499,6 +503,8 @@ def test_another_scale_time_or_day_is_another_number(source, text, language):
         # A word such as "without" explains its own translation alone.
         ("He works without a break.", "Er arbeitet, ohne eine Pause zu machen, und nicht zu kurz.", "de"),
         ("She refused to go there.", "Elle n'a pas refusé d'y aller.", "fr"),
+        ("I agree with that plan.", "我不同意那个计划。", "zh"),
+        ("The value satisfies the condition.", "该值不满足条件。", "zh"),
         # Words that only look like negations hide no loss.
         ("He did not eat, and she slept among us.", "Er aß, und sie schlief unter uns.", "de"),
         ("He did not see the sky in this week.", "Он видел небо на этой неделе.", "ru"),
@@ -556,6 +562,9 @@ def test_a_lost_or_added_negation_is_found(source, text, language):
         ("Wait until he comes.", "Poczekaj, aż nie przyjdzie.", "pl"),
         ("He always looks for it.", "Daima hutafuta hicho.", "sw"),
         ("Her father read her a story.", "Baba yake alimsomea hadithi.", "sw"),
+        ("Why do you not agree with us?", "你为什么不同意我们？", "zh"),
+        ("There is no proof against her.", "没有对她不利的证明。", "zh"),
+        ('If they do not meet, print "NO".', "如果它们不相遇，则输出“NO”。", "zh"),
     ],
 )
 def test_negation_by_other_means_is_none(source, text, language):

@@ -105,6 +105,24 @@ def test_text_that_is_wrapped_at_another_place_is_no_damage():
     assert kinds(source, "Die Brücke ist alt und sie trägt Menschen.") == set()
 
 
+def test_a_paragraph_that_is_wrapped_may_be_one_line_but_lines_of_their_own_may_not():
+    rest = "leads over the wide river and that carries\nall people of the town to the market each day."
+    german = "führt, und die jeden Tag alle Menschen der Stadt zum Markt trägt."
+    assert (
+        kinds(f"You see the old bridge of stone that today\n{rest}", f"Du siehst die alte Brücke, die heute {german}")
+        == set()
+    )
+    lines = "The old bridge of stone leads over the wide river.\n" * 4
+    assert "structure" in kinds(lines, "Die alte Brücke aus Stein führt über den breiten Fluss. " * 4)
+
+
+def test_a_line_of_code_whose_indentation_alone_changed_is_shown_with_it():
+    program = "def add(a, b):\n    c = sum([a, b])\n    return c"
+    texts = case(program, "en"), case(program.replace("    c =", "c ="), "de")
+    (damage,) = [each for each in findings(*texts) if each.kind == "code"]
+    assert (damage.before, damage.after) == ("····c = sum([a, b])", "c = sum([a, b])")
+
+
 @each(
     ("source", "text", "language"),
     [

@@ -20,6 +20,8 @@ from steelyard.translation.language_tables import WITHOUT_SPACES, damage_table
 from steelyard.translation.passages import Passage, PassagePair
 from steelyard.translation.sentence_alignment import Bead, align_sentences
 
+_QUOTED_WORD = re.compile(r"[\"“„«「『]\w+[\"”“»」』]")
+
 
 class Negations(NamedTuple):
     """The negations of a language, as patterns over folded text."""
@@ -64,7 +66,16 @@ def negations(language: str) -> Negations | None:
     # The first role that has a word takes it.
     roles = {"neutral": neutral, "idiom": idioms, "if_not": if_not, "otherwise": otherwise}
     roles |= {"proof": proof, "concord": concord, "near": near}
-    groups = [f"(?P<{name}>{any_of(set(map(fold, words)))}{end})" for name, words in roles.items() if words]
+    patterns = {name: any_of(set(map(fold, words))) for name, words in roles.items() if words}
+    if is_inside:
+        # A longer word of negation is one: 不同 is "different", 不同意 "disagree".
+        longer = {fold(word) for word in proof if word.startswith((*neutral, *idioms)) and word not in idioms}
+        patterns |= {
+            name: f"(?!{any_of(longer)}){patterns[name]}"
+            for name in ("neutral", "idiom")
+            if name in patterns and longer
+        }
+    groups = [f"(?P<{name}>{pattern}{end})" for name, pattern in patterns.items()]
     # The beginning of a word is looked for once, not once for each role.
     first = {word[:1] for words in roles.values() for word in map(fold, words)}
     start += "" if "*" in first else f"(?=[{re.escape(''.join(sorted(first)))}])"
@@ -149,7 +160,8 @@ def _read_each(passage: Passage) -> list[_Sentence]:
 def _read(sentence: str, language: str) -> _Sentence:
     words = negations(language)
     assert words is not None, "languages without words are not read"
-    text = f" {fold(sentence)} "
+    # A word in quotation marks is the name of an output: return "NO".
+    text = f" {fold(_QUOTED_WORD.sub(' ', sentence))} "
     matches = list(words.roles.finditer(text))
     roles = [match.lastgroup for match in matches]
     return _Sentence(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import log
+from operator import and_
 
 from steelyard.core.text import is_same_text, normal_form, number_of
 from steelyard.translation.bench_lengths import TranslationLengths
@@ -25,6 +26,7 @@ _LITERAL = re.compile(
 _MASK = "''"
 _LINE_ENDS = " \t.\u3002"
 """A line of a program within prose may end the sentence."""
+_INDENTATION = re.compile(r"^[ \t]+")
 _INLINE_LITERAL = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')
 
 
@@ -43,6 +45,9 @@ def check_code(pair: PassagePair) -> Iterator[DamageFinding]:
     if differing is None and (source.code_lines or target.code_lines):
         differing = _set_difference(_program(source), _program(target))
     if differing is not None:
+        if differing[0].split() == differing[1].split():
+            # Excerpts have no blanks at their ends, and would be equal.
+            differing = [_INDENTATION.sub(lambda blanks: "·" * len(blanks[0]), line) for line in differing]
         yield finding("code", pair, *differing)
 
 
@@ -90,6 +95,8 @@ _QUOTE = re.compile(r"\s{0,3}>")
 _LINES = {"heading": _HEADING, "list item": _ITEM, "table row": _ROW, "quoted line": _QUOTE}
 _FEWEST_LINES = 3
 _MOST_LINES_OFF = 0.3
+_SHORTEST_WRAPPED = 40
+"""Characters of a line that may be wrapped; those of lists and poems are shorter."""
 
 
 def check_structure(pair: PassagePair) -> Iterator[DamageFinding]:
@@ -111,9 +118,18 @@ def _counts(pair: PassagePair) -> Iterator[tuple[str, int, int]]:
     yield "cell", before, after
     yield "paragraph", pair.source.num_paragraphs, pair.target.num_paragraphs
     lines = [len(each.lines) for each in pair]
-    # A text may be wrapped at another place, so that a line more or less proves nothing.
-    if max(lines) >= _FEWEST_LINES and abs(lines[0] - lines[1]) > max(1, _MOST_LINES_OFF * max(lines)):
+    # A wrapped sentence may be written in one line, and a text be wrapped at another place.
+    whole = [each.once(_num_unwrapped) for each in pair]
+    difference = max(whole[0] - lines[1], whole[1] - lines[0])
+    if max(lines) >= _FEWEST_LINES and difference > max(1, _MOST_LINES_OFF * max(lines)):
         yield "line", lines[0], lines[1]
+
+
+def _num_unwrapped(passage: Passage) -> int:
+    """Return the number of lines without those that go on with the sentence of a long line, in small letters."""
+    lines = [line.strip() for line in passage.lines]
+    is_open = (len(line) >= _SHORTEST_WRAPPED and (line[-1].isalnum() or line[-1] == ",") for line in lines)
+    return len(lines) - sum(map(and_, is_open, (line[0].islower() for line in lines[1:])))
 
 
 # --- Options and verdicts --------------------------------------------------------------------------------------------

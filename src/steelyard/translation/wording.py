@@ -35,7 +35,7 @@ _WRITING_SYSTEMS = {
 _ALIKE = (
     {"ms", "id", "jv", "su", "min", "ban", "mad"}, {"no", "nn", "nb", "da"}, {"sr", "hr", "bs", "sh", "sl"},
     {"cs", "sk"}, {"gl", "pt"}, {"ca", "oc"}, {"af", "nl"}, {"bg", "mk"}, {"tl", "ceb", "ilo", "war", "pam"},
-    {"zh", "yue", "wuu"}, {"qu", "ay"}, {"hi", "mr", "ne", "bh", "mai", "sa"}, {"fa", "prs", "tg"}, {"az", "tr"},
+    {"zh", "yue", "wuu"}, {"qu", "ay"}, {"hi", "mr", "ne", "bh", "mai", "sa"}, {"fa", "prs", "tg"}, {"az", "tr", "crh"},
     {"ht", "fr"}, {"ht", "eo"}, {"it", "vec", "lmo", "pms", "nap", "scn", "co"},
 )  # fmt: skip
 """Languages that identification confuses: a text of one is never a finding in another, nor words that both have."""
@@ -83,7 +83,7 @@ def check_language(pair: PassagePair, identified: TargetLanguage | None) -> Iter
     system = _WRITING_SYSTEMS.get(expected or "")
     if system is None or target.size < _FEWEST_LETTERS or not _is_prose(target):
         return
-    share = sum(target.scripts[name] * LETTER_WEIGHTS[SCRIPTS.index(name)] for name in scripts_of(system)) / target.size
+    share = _share(target, system)
     is_copied = not _are_alike(source.code, target.code) and is_same_text(source.prose, target.prose)
     is_same = identified is not None and identified.language == target.code
     if is_copied or (share < _LEAST_SHARE and not (is_same and share > _LEAST_SHARE / 4)) or _has_no_kana(target):
@@ -119,7 +119,18 @@ def _is_other(identified: TargetLanguage, pair: PassagePair) -> bool:
         return False
     is_sure = identified.probability >= _SURE or identified.language == pair.source.code
     fewest = _FEWEST_SURE if is_sure else _FEWEST_LIKELY
-    return identified.probability >= _LIKELY and pair.target.size >= fewest
+    if identified.probability < _LIKELY or pair.target.size < fewest:
+        return False
+    # Identification can name a language that is not written in the script of the text.
+    system = _WRITING_SYSTEMS.get(script_code(identified.language) or "")
+    return system is None or _share(pair.target, system) >= _LEAST_SHARE
+
+
+def _share(passage: Passage, system: str) -> float:
+    """Return the share of a text's letters that are of a writing system."""
+    return (
+        sum(passage.scripts[name] * LETTER_WEIGHTS[SCRIPTS.index(name)] for name in scripts_of(system)) / passage.size
+    )
 
 
 # --- Words of the source ---------------------------------------------------------------------------------------------
