@@ -11,7 +11,6 @@ from steelyard.core.types import Response
 from steelyard.evaluation.leaderboard import NumberColumn, Unranked
 from steelyard.io.cases import write_cases
 from steelyard.plugins.benches.column_benches import PUBLISHED
-from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.leaderboard import Config, leaderboard
@@ -209,12 +208,3 @@ def test_a_folder_of_runs_and_a_pattern_stand_for_the_evaluations_there(folders,
     for absent in (root / "scored*", root / "none*"):
         with pytest.raises(FileError, match="no finished run of `steelyard evaluate` is found by this pattern"):
             leaderboard([absent], out=tmp_path / "out", config=CONFIG)
-
-
-@pytest.mark.parametrize("bench", ["by accuracy", "by a headline"])
-def test_leaderboard_and_compare_state_the_same_p_values(bench, folders, tmp_path):
-    evaluated = list((folders if bench == "by accuracy" else translation_runs(tmp_path)).values())
-    ranked = leaderboard(evaluated, out=tmp_path / "board", config=CONFIG).summary
-    compared = compare(evaluated, out=tmp_path / "compared").summary
-    stated = {(one.first, one.second): (one.p_ranked, one.p_bounded) for one in compared.comparisons}
-    assert {(one.first, one.second): (one.p_corrected, one.p_bounded) for one in ranked.comparisons} == stated

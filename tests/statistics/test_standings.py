@@ -1,5 +1,3 @@
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +7,7 @@ from steelyard.statistics.aggregation import by_category, mean_accuracy
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.pair_counts import CORRECT, PAIRS
-from steelyard.statistics.significance import HeadlineBootstrap, compare, letter_groups, rank_shares, standings_of
+from steelyard.statistics.significance import HeadlineBootstrap, compare, letter_groups, rank_shares, standings
 
 
 def table(right):
@@ -24,13 +22,6 @@ def layout(number):
 
 def accuracy(number):
     return mean_accuracy(resample(Items(layout(number), table([0] * number), 0), seed=0)).formula
-
-
-def standings(bootstrap, tables):
-    """Rank the models of the tables by the p-values of the headline's own resamples."""
-    drawn, pairs = bootstrap.draw(tables), list(combinations(range(len(tables)), 2))
-    p_values = {pair: drawn.minus(*pair, len(tables[0])).p for pair in pairs}
-    return standings_of(drawn.point, drawn.resampled, p_values, list(p_values.values()))
 
 
 def test_shares_of_ranks_by_hand():

@@ -14,19 +14,11 @@ from steelyard.evaluation.few_labels_compared import compare_labelled, read_labe
 from steelyard.evaluation.measure import BenchCeiling
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
-from steelyard.statistics.aggregation import ACCURACY, Headline
-from steelyard.statistics.bootstrap import Items, draw_blocks
-from steelyard.statistics.intervals import Difference, Estimate, no_difference
+from steelyard.statistics.bootstrap import draw_blocks
+from steelyard.statistics.intervals import Estimate, no_difference
 from steelyard.statistics.prediction_powered import PPIEstimate
 from steelyard.statistics.prompt_means import paired_mean
-from steelyard.statistics.significance import (
-    NUM_RESAMPLES,
-    HeadlineBootstrap,
-    compare,
-    holm,
-    share_difference,
-    significant_ranks,
-)
+from steelyard.statistics.significance import HeadlineBootstrap, compare, holm, significant_ranks
 
 LEVEL = 0.05
 """The significance level of corrected p-values."""
@@ -173,7 +165,9 @@ def _compare_headlines(
         return _Headline(None, "", dict(headline.missing), None)
     if headline.name == "accuracy":
         return _Headline(headline.name, headline.about, {}, None)
-    differences = ranking_differences(evaluations, headline, pairs, num_resamples=num_resamples, seed=seed)
+    tables = [model.statistics for model in evaluations.evaluated]
+    drawn = HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed).draw(tables)
+    differences = [drawn.minus(first, second, headline.n) for first, second in pairs]
     corrected = holm([difference.p for difference in differences])
     records = tuple(
         HeadlineDifference(
@@ -184,24 +178,6 @@ def _compare_headlines(
         for pair, difference, p_corrected in zip(pairs, differences, corrected, strict=True)
     )
     return _Headline(headline.name, headline.about, {}, records)
-
-
-def ranking_differences(
-    evaluations: EvaluationSet,
-    headline: Headline,
-    pairs: Sequence[tuple[int, int]],
-    *,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int,
-) -> list[Difference]:
-    """Return the difference of each pair in the measure that ranks, by the one test of every verb that ranks models."""
-    tables = [model.statistics for model in evaluations.evaluated]
-    if headline.name == "accuracy":
-        both = (np.concatenate([tables[first], tables[second]], axis=1) for first, second in pairs)
-        items = (Items(evaluations.layout, table, num_resamples) for table in both)
-        return [share_difference(each, ACCURACY, seed=seed) for each in items]
-    drawn = HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed).draw(tables)
-    return [drawn.minus(first, second, headline.n) for first, second in pairs]
 
 
 def _exact(difference: Estimate, evaluations: EvaluationSet, pair: tuple[int, int]) -> Estimate:
@@ -235,7 +211,7 @@ def _differences(
     ranked = [result.p_accuracy for result in results]
     if headline.differences is not None:
         ranked = [difference.p for difference in headline.differences]
-    bounded = holm(bounded_p_values(evaluations, pairs, ranked, num_resamples=num_resamples, seed=seed))
+    bounded = _bounded(evaluations, pairs, ranked, num_resamples=num_resamples, seed=seed)
     measures = _measures(evaluations, pairs, num_resamples=num_resamples, seed=seed)
     powered = _powered(evaluations, pairs, num_resamples=num_resamples, seed=seed)
     return tuple(
@@ -283,29 +259,24 @@ def _powered(
     return compare_labelled(labelled, pairs, num_resamples=num_resamples, seed=seed)
 
 
-def bounded_p_values(
+def _bounded(
     evaluations: EvaluationSet,
     pairs: Sequence[tuple[int, int]],
     p_values: Sequence[float],
     *,
-    num_resamples: int = NUM_RESAMPLES,
+    num_resamples: int,
     seed: int,
 ) -> list[float]:
-    """Return the p-values if the pairs that only the worse model has no score for count as right for it.
-
-    A bound may not make a difference more significant than the test itself.
-    """
+    """Return corrected p-values if the pairs that only the worse model has no score for count as right for it."""
     unscored = [model.unscored for model in evaluations.evaluated]
     if any(table.pairs for table in unscored):
         bootstrap = HeadlineBootstrap(evaluations.layout, ranking_of(evaluations).formula, num_resamples, seed)
         tables = [model.statistics for model in evaluations.evaluated]
         headlines = bootstrap.draw(tables)
-        # What is not significant remains so: without the bound, which is slow.
-        return [
-            max(p, bootstrap.bounded_p(tables, unscored, pair, headlines)) if p < LEVEL else p
-            for pair, p in zip(pairs, p_values, strict=True)
-        ]
-    return list(p_values)
+        bounds = [bootstrap.bounded_p(tables, unscored, pair, headlines) for pair in pairs]
+        # A bound may not make a difference more significant than the test itself.
+        p_values = [max(both) for both in zip(p_values, bounds, strict=True)]
+    return holm(p_values)
 
 
 def _models(

@@ -1,21 +1,18 @@
 """A leaderboard: evaluations of one bench in one table, with possible ranks and columns of values."""
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 from msgspec import UNSET
 
 from steelyard.core.types import Record, Run
-from steelyard.evaluation.comparison import bounded_p_values, ranking_differences
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import EvaluationSet, bench_hashes, ceiling_of, has_headline, ranking_of
 from steelyard.evaluation.few_labels_compared import rank_labelled
 from steelyard.evaluation.measure import BenchCeiling
 from steelyard.evaluation.measures.accuracy import GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
-from steelyard.statistics.aggregation import Headline
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.significance import HeadlineBootstrap, Standings, standings_of
+from steelyard.statistics.significance import HeadlineBootstrap, Standings, standings
 
 HALF_POINTS = "half_points"
 """The group of values that count a tie or a failure as half a point."""
@@ -145,7 +142,11 @@ def rank_models(
     runs = [model.run for model in evaluations.evaluated]
     folders = [model.folder for model in evaluations.evaluated]
     labelled = rank_labelled(folders, runs, num_resamples=num_resamples, seed=seed)
-    ranks = labelled or _standings(evaluations, headline, num_resamples=num_resamples, seed=seed)
+    ranks = labelled or standings(
+        HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed),
+        [model.statistics for model in evaluations.evaluated],
+        [model.unscored for model in evaluations.evaluated],
+    )
     rows = [_row(evaluations, ranks, index, name) for index, name in enumerate(names)]
     coverage = {name: run.summary.coverage for name, run in zip(names, runs, strict=True)}
     columns = dict.fromkeys(
@@ -180,16 +181,6 @@ def rank_models(
         partial=tuple(Unranked(name=name, why=why) for name, why in partial.items()),
         ceiling=ceiling_of(evaluations),
     )
-
-
-def _standings(evaluations: EvaluationSet, headline: Headline, *, num_resamples: int, seed: int) -> Standings:
-    """Rank models by the p-values that `compare` states; ``num_resamples`` are those of the shares of ranks."""
-    pairs = list(combinations(range(len(evaluations.evaluated)), 2))
-    p_values = [difference.p for difference in ranking_differences(evaluations, headline, pairs, seed=seed)]
-    bounds = bounded_p_values(evaluations, pairs, p_values, seed=seed)
-    bootstrap = HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed)
-    drawn = bootstrap.draw([model.statistics for model in evaluations.evaluated])
-    return standings_of(drawn.point, drawn.resampled, dict(zip(pairs, p_values, strict=True)), bounds)
 
 
 def what_lacks(run: Run[EvaluationSummary]) -> str | None:

@@ -39,7 +39,7 @@ class Config(BaseConfig, frozen=True):
     """
 
     num_resamples: Positive = 10_000
-    """The number of bootstrap resamples of prompts for the shares of ranks; p-values are those of compare."""
+    """The number of bootstrap resamples of prompts."""
     allow_differing: tuple[Differing, ...] = ()
     """Property that may differ between evaluations; it is shown in the table."""
     seed: int = 0

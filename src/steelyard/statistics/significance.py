@@ -266,6 +266,23 @@ class HeadlineBootstrap(NamedTuple):
         return with_differences - float(self.formula(cell_sums(self.layout, np.where(differs, 0, first))))
 
 
+def standings(
+    bootstrap: HeadlineBootstrap, tables: Sequence[Integers], unscored: Sequence[UnscoredPairs] = ()
+) -> Standings:
+    """Rank models by a headline; ``tables`` are their statistics, each of shape (prompt, column).
+
+    ``unscored`` has an entry a model; empty if all of them scored all pairs.
+    """
+    headlines = bootstrap.draw(tables)
+    point, pairs = headlines.point, list(combinations(range(len(tables)), 2))
+    p_values = [headlines.minus(*pair, len(tables[0])).p for pair in pairs]
+    bounds = [
+        max(p, bootstrap.bounded_p(tables, unscored, pair, headlines) if unscored and p < _LEVEL else 0.0)
+        for p, pair in zip(p_values, pairs, strict=True)
+    ]
+    return standings_of(point, headlines.resampled, dict(zip(pairs, p_values, strict=True)), bounds)
+
+
 def standings_of(
     point: Floats, resampled: Floats, p_values: Mapping[tuple[int, int], float], bounds: Sequence[float]
 ) -> Standings:
