@@ -44,7 +44,7 @@ VERBS = {
     "demo": "demo --data --out {} --set num_prompts=4",
     "split": "split good.jsonl --out {}",
     "supervise": "supervise good.jsonl --model longer --out {}",
-    "translate": "translate good.jsonl --from zh --to ru --with recorded --set chat.path=replies.jsonl"
+    "translate": "translate good.jsonl --from zh --to ru --with recorded --set chat.path=translated.jsonl"
     " --allow-failed 99 --out {}",
 }
 ELSEWHERE = {
@@ -66,6 +66,7 @@ def inputs(tmp_path_factory):
     (folder / "recipe.toml").write_text(RECIPE)
     (folder / "table.csv").write_text("model,bench,gold\na,1,2\nb,2,3\nc,3,1\n")
     (folder / "replies.jsonl").write_text('{"text": "[[A]]"}\n')
+    (folder / "translated.jsonl").write_text('{"text": "Старый город стоит у реки."}\n')
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name, model in (("one", "longer"), ("two", "shorter")):

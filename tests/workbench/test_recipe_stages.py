@@ -195,7 +195,7 @@ def test_each_of_two_waits_is_worded_as_the_interface_words_remedies(place, caps
         wait(recipe, folder / "out")
     (first,) = (line for line in capsys.readouterr().err.split("waiting: ")[1:])
     assert "'one' wait for people" in first
-    assert "serve it: <Command>" in first
+    assert ": <Command>, and run the same command again" in first
 
 
 def test_simulated_people_that_are_killed_begin_anew(tmp_path):

@@ -250,11 +250,12 @@ class EvidenceError(UserError):
 class Faults:
     """Collect errors of one kind, so that one error names all of them with their places.
 
-    ``summary`` follows their number: "answers are wrong, and nothing was imported".
+    ``summary`` follows their number: "answers are wrong, and nothing was imported". With ``is_once`` an error that
+    another place had before is left out, as where one setting is that of many stages.
     """
 
-    def __init__(self, summary: str, kind: type[UserError] = RecordError) -> None:
-        self._summary, self._kind = summary, kind
+    def __init__(self, summary: str, kind: type[UserError] = RecordError, *, is_once: bool = False) -> None:
+        self._summary, self._kind, self._is_once = summary, kind, is_once
         self._errors: list[UserError] = []
 
     def __bool__(self) -> bool:
@@ -266,7 +267,8 @@ class Faults:
         try:
             yield
         except self._kind as error:
-            self._errors.append(error)
+            if not (self._is_once and any(error.problem == each.problem for each in self._errors)):
+                self._errors.append(error)
 
     def check(self) -> None:
         """Raise the error that was gathered, or one error with the first twenty of several."""

@@ -308,7 +308,7 @@ def build_recipe(
             raise ConfigError(problem, where="settings", allowed=choices(name, tables), do=do)
     shared = content.get("seed") if seed is None else seed
     steps: dict[str, Step] = {}
-    faults = Faults("stages of the recipe are wrong", ConfigError)
+    faults = Faults("stages of the recipe are wrong", ConfigError, is_once=True)
     for name, table in tables.items():
         where = f"{path} at stages.{name}"
         changed = overrides.get(name, {})
