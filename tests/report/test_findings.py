@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from steelyard.core.types import Counts, InputFinding, Run
-from steelyard.evaluation.evaluations import JOINED_RUNS
+from steelyard.evaluation.evaluations import JOINED_RUNS, joined_findings
 from steelyard.report.findings import findings_section
 from steelyard.report.page import COMMA
 from steelyard.report.sources import FinishedRun
@@ -33,6 +33,21 @@ def test_a_leaderboard_repeats_no_finding_of_evaluations_on_the_page():
     # One of its two evaluations is not on the page, so that nothing else states its finding.
     assert [name for name, _ in stated(board, source("a", repeated(2)))] == ["a", "board (x, y)"]
     assert [name for name, _ in stated(board)] == ["board (x, y)"]
+
+
+def without_hashes(file):
+    return InputFinding(check="scores_without_hashes", count=2, total=9, details={"file": file})
+
+
+def test_a_finding_in_the_files_of_many_runs_is_one_sentence():
+    runs = [source(f"m{number}", without_hashes(f"m{number}.jsonl")) for number in range(50)]
+    ((name, _),) = stated(*runs)
+    assert name == COMMA.join(["m0", "m1", "m2", "m3", "… (50)"])
+    (finding,) = joined_findings({each.name: each.run for each in runs})
+    board = source("board", finding, stage="leaderboard")
+    assert len(stated(board, *runs)) == 1, "its evaluations state it"
+    assert stated(board)[0][0] == "board (m0, m1, m2, m3, … (50))"
+    assert [name for name, _ in stated(source("a", without_hashes("x"), without_hashes("y")))] == ["a (x)", "a (y)"]
 
 
 def test_no_finding_is_an_empty_section():

@@ -1,7 +1,7 @@
 """Read evaluations that are compared in one table, and refuse those of different prompts or protocols."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -306,14 +306,36 @@ def _list_values(values: Mapping[str, Sequence[str]]) -> str:
 
 def joined_findings(runs: Mapping[str, Run[EvaluationSummary]]) -> tuple[InputFinding, ...]:
     """Return the findings of evaluations by name, those that several have once, with the names of all of them."""
-    names: dict[bytes, list[str]] = {}
-    findings: dict[bytes, InputFinding] = {}
-    for name, run in runs.items():
-        for finding in run.findings:
-            key = msgspec.json.encode(finding, order="sorted")
-            findings.setdefault(key, finding)
-            names.setdefault(key, []).append(name)
+    findings = [(name, finding) for name, run in runs.items() for finding in run.findings]
     return tuple(
-        replace(finding, details={**finding.details, JOINED_RUNS: ", ".join(names[key])})
-        for key, finding in findings.items()
+        replace(finding, details={**finding.details, JOINED_RUNS: ", ".join(names)})
+        for finding, names in equal_findings(findings)
     )
+
+
+def equal_findings(findings: Iterable[tuple[str, InputFinding]]) -> Iterator[tuple[InputFinding, list[str]]]:
+    """Yield each finding with the names of all that have it.
+
+    Findings of one name each that differ in the name of the file alone are one, without that name.
+    """
+    groups: defaultdict[bytes, list[tuple[str, InputFinding]]] = defaultdict(list)
+    for name, finding in findings:
+        groups[finding_key(finding)].append((name, finding))
+    for group in groups.values():
+        names = [name for name, _ in group]
+        files = dict.fromkeys(finding.details.get("file") for _, finding in group)
+        first = group[0][1]
+        if len(files) == 1:
+            yield first, names
+        elif len(set(names)) == len(names):
+            yield replace(first, details={key: value for key, value in first.details.items() if key != "file"}), names
+        else:
+            for file in files:
+                of_file = [(name, finding) for name, finding in group if finding.details.get("file") == file]
+                yield of_file[0][1], [name for name, _ in of_file]
+
+
+def finding_key(finding: InputFinding) -> bytes:
+    """Return what findings share that are the same in other files or evaluations."""
+    details = {key: value for key, value in finding.details.items() if key not in ("file", JOINED_RUNS)}
+    return msgspec.json.encode(replace(finding, details=details), order="sorted")

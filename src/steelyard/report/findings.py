@@ -1,18 +1,18 @@
 """Findings of the checks of inputs in words: a section of the page, and lines for the terminal."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-from msgspec import json
-from msgspec.structs import replace
 
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import InputFinding
-from steelyard.evaluation.evaluations import JOINED_RUNS
+from steelyard.evaluation.evaluations import JOINED_RUNS, equal_findings, finding_key
 from steelyard.evaluation.tables import Sentence, count, isolate
 from steelyard.io.progress import in_words
 from steelyard.report.page import COMMA, Section, Strings
 from steelyard.report.run_records import counts_line
 from steelyard.report.sources import FinishedRun
+
+_MOST_NAMES = 4
 
 
 def findings_section(sources: Sequence[FinishedRun]) -> Section:
@@ -21,22 +21,17 @@ def findings_section(sources: Sequence[FinishedRun]) -> Section:
     A leaderboard repeats the findings of its evaluations: where these are on the page, it adds nothing.
     """
     with_findings = [source for source in sources if source.run.findings]
-    names: dict[bytes, list[str]] = {}
-    findings: dict[bytes, InputFinding] = {}
-    joined: list[tuple[str, InputFinding, bytes, int]] = []
-    for source in with_findings:
-        for finding in source.run.findings:
-            details = dict(finding.details)
-            runs = details.pop(JOINED_RUNS, None)
-            key = json.encode(replace(finding, details=details), order="sorted")
-            if runs is None:
-                findings.setdefault(key, finding)
-                names.setdefault(key, []).append(source.name)
-            else:
-                joined.append((source.name, finding, key, len(runs.split(", "))))
-    sentences = [sentence for key, finding in findings.items() for sentence in finding_sentences(names[key], [finding])]
-    for name, finding, key, num_runs in joined:
-        if len(names.get(key, ())) < num_runs:
+    every = [(source.name, finding) for source in with_findings for finding in source.run.findings]
+    of_evaluations = [(name, finding) for name, finding in every if JOINED_RUNS not in finding.details]
+    num_shown = Counter(finding_key(finding) for _, finding in of_evaluations)
+    sentences = [
+        sentence
+        for finding, names in equal_findings(of_evaluations)
+        for sentence in finding_sentences(names, [finding])
+    ]
+    for name, finding in every:
+        runs = finding.details.get(JOINED_RUNS)
+        if runs is not None and num_shown[finding_key(finding)] < len(runs.split(", ")):
             sentences += finding_sentences([name], [finding])
     evidence = tuple(counts_line(source.name, source.run.counts) for source in with_findings)
     return Section("input_checks", evidence, (), tuple(sentences))
@@ -45,7 +40,8 @@ def findings_section(sources: Sequence[FinishedRun]) -> Section:
 def finding_sentences(names: Sequence[str], findings: Iterable[InputFinding]) -> Iterator[Sentence]:
     """Yield a sentence for each finding of what has the ``names``."""
     for finding in findings:
-        yield Sentence(f"say_check_{finding.check}", _values(finding, COMMA.join(map(isolate, names)), COMMA))
+        name = COMMA.join(_first([isolate(name) for name in names]))
+        yield Sentence(f"say_check_{finding.check}", _values(finding, name, COMMA))
 
 
 def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
@@ -61,7 +57,13 @@ def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
 
 
 def _values(finding: InputFinding, name: str, comma: str) -> Mapping[str, str]:
-    within = [finding.details[key] for key in (JOINED_RUNS, "file") if key in finding.details]
+    runs = ", ".join(_first(finding.details.get(JOINED_RUNS, "").split(", ")))
+    within = [each for each in (runs, finding.details.get("file")) if each]
     name = f"{name} ({comma.join(within)})" if within else name
     numbers = {"count": count(finding.count), "total": count(finding.total)}
     return {"name": name, **numbers, "examples": comma.join(map(repr, finding.examples)), **finding.details}
+
+
+def _first(names: list[str]) -> list[str]:
+    """Return the first of many names, and how many there are."""
+    return names if len(names) <= _MOST_NAMES else [*names[:_MOST_NAMES], f"… ({len(names)})"]
