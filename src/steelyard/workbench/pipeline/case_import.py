@@ -214,9 +214,11 @@ def _check_new(
     session: Session, project: StoredProject, cases: Sequence[Case], places: CasePlaces, faults: Faults
 ) -> None:
     """Gather the cases whose names a database cannot keep, and those that the project has already."""
+    # PostgreSQL takes no NUL in a query; a name with one is refused below.
+    ids = [case.prompt.id for case in cases if "\0" not in case.prompt.id]
     known = session.execute(
         select(StoredItem.prompt, StoredItem.language).where(
-            StoredItem.project_id == project.id, is_among(StoredItem.prompt, (case.prompt.id for case in cases))
+            StoredItem.project_id == project.id, is_among(StoredItem.prompt, ids)
         )
     )
     taken = {(prompt, language) for prompt, language in known}
