@@ -24,6 +24,7 @@ from pathlib import Path
 import typer
 from damage import share
 
+from steelyard.core.errors import UserError
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.translate import Config, translate
@@ -198,7 +199,7 @@ def translated(path: Path, out: Path, number: int, spoil: Spoil | None, *, is_on
         config = Config(to=("es",), chat=chat, allow_failed=number, max_truncated=1.0)
         try:
             translate(path, out, config)
-        except Exception as error:  # a run that no item survives is an outcome here
+        except UserError as error:  # a run that no item survives is an outcome here
             typer.echo(f"    {str(error).splitlines()[0][:150]}", err=True)
             return {}
     return {
