@@ -40,11 +40,23 @@ def write(path, texts):
     )
 
 
-def start(cases, out, config):
+def start(cases, out, config, kill_after=None, seconds=0.0):
+    """Start a translation; it kills itself some time after it has stored a number of replies, if one is given."""
     words = f"""
+import os
+import signal
+import threading
 from pathlib import Path
+from steelyard.io.ledger import Ledger
 from steelyard.judging.translation_summary import TranslateSummary
 from steelyard.stages.translate import Config, translate
+add, stored = Ledger.add, []
+def add_until_killed(self, reply):
+    if len(stored) == {kill_after!r}:
+        threading.Timer({seconds!r}, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    stored.append(reply)
+    add(self, reply)
+Ledger.add = add_until_killed
 translate(Path({str(cases)!r}), Path({str(out)!r}), Config(to={config.to!r}, chat={config.chat!r}, \
 allow_failed={config.allow_failed}))
 """
@@ -59,21 +71,23 @@ def num_replies(out):
 def kill_at_random_moments(cases, out, config):
     """Kill runs at random moments, five for each folder, until the last goes through. Returns the replies left.
 
-    The ledger of a run that writes cannot be read.
+    A moment follows a number of replies, not of seconds: on a busy machine it would fall before or after the work. The
+    ledger of a run that writes cannot be read.
     """
     draw = random.Random(SEED)
     started = time.monotonic()
     assert start(cases, out("straight"), config).wait().returncode == 0
-    seconds = time.monotonic() - started
+    number = num_replies(out("straight"))
+    seconds = (time.monotonic() - started) / number
     left = []
     for chain in range(KILLS // IN_CHAIN):
         numbers = [0]
         for _ in range(IN_CHAIN):
-            running = start(cases, out(f"{chain}"), config)
-            running.ends_within(draw.uniform(0.3, 1) * seconds / IN_CHAIN * 2)
-            running.kill(signal.SIGKILL)
-            running.wait()
+            stored = draw.randint(0, 2 * number // (IN_CHAIN + 1))
+            running = start(cases, out(f"{chain}"), config, stored, draw.uniform(0, seconds))
+            ended = running.wait().returncode
             numbers.append(num_replies(out(f"{chain}")))
+            assert ended == -signal.SIGKILL or numbers[-1] == number
         assert numbers == sorted(numbers), "a reply was lost"
         left += numbers[1:]
         assert start(cases, out(f"{chain}"), config).wait().returncode == 0
