@@ -10,8 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from steelyard.core.errors import errors_at
-from steelyard.core.plugins import build
-from steelyard.evaluation.benches import BenchCases, find_bench_files, read_bench_file
+from steelyard.evaluation.benches import BenchChoice, find_bench_files
 from steelyard.evaluation.config import check_settings as check_evaluation
 from steelyard.evaluation.config import choose_baselines
 from steelyard.evaluation.overlap import refuse_overlap
@@ -105,10 +104,9 @@ def _source(step: Step, config: evaluate.Config, sources: _Sources) -> Source | 
     if any(reference.stage is not None for reference in step.inputs["benches"]):
         return None
     files = [sources.recipe.locate(reference, sources.out) for reference in step.inputs["benches"]]
-    kind, settings = read_bench_file(config.bench_kind, config.bench, files)
-    config = replace(config, bench_kind=kind, bench=settings)
-    bench = build("benches", config.bench_kind, config.bench)
-    return Source(BenchCases(find_bench_files(files, bench), bench), bench, config, {})
+    chosen = BenchChoice.of(config.bench_kind, config.bench, files, kept_prompts=None)
+    config = replace(config, bench_kind=chosen.kind, bench=chosen.settings)
+    return Source(chosen.cases(find_bench_files(files, chosen.bench)), chosen.bench, config, {})
 
 
 def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) -> None:
