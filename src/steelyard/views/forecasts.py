@@ -6,19 +6,22 @@ from pathlib import Path
 from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import money_text, number_of
 from steelyard.judging.forecast import Forecast, JudgeForecast
-from steelyard.judging.run_status import RunStatus
+from steelyard.judging.run_status import JudgeStatus, RunStatus
 from steelyard.judging.sampling_forecast import ModelForecast, SamplingForecast
 
 _BATCH = Remedy("batch", FOLDER)
 _STATE = "the rest is not sent yet"
 
 
-def forecast_lines(forecast: JudgeForecast) -> Iterator[str]:
-    """Yield what a run would send: requests, tokens, money and hours of each model."""
-    yield f"{number_of(forecast.num_used, 'prompt')} of {forecast.num_cases:,} would be judged; {_STATE}"
-    if forecast.left_out:
-        yield "  not judged: " + ", ".join(f"{reason} {number:,}" for reason, number in forecast.left_out.items())
-    for model in forecast.models:
+def judging_lines(result: JudgeForecast | JudgeStatus, out: Path) -> Iterator[str]:
+    """Yield what a run of a judge would send: requests, tokens, money and hours; or how far it has come."""
+    if result.kind == "status":
+        yield from _status_lines(result.status, out)
+        return
+    yield f"{number_of(result.num_used, 'prompt')} of {result.num_cases:,} would be judged; {_STATE}"
+    if result.left_out:
+        yield "  not judged: " + ", ".join(f"{reason} {number:,}" for reason, number in result.left_out.items())
+    for model in result.models:
         yield from model_lines(model)
 
 
@@ -66,7 +69,7 @@ def at_most(model: Forecast | ModelForecast) -> str:
     return "at most " if model.num_requests and model.reply_from == "their limit" else ""
 
 
-def status_lines(status: RunStatus, out: Path) -> Iterator[str]:
+def _status_lines(status: RunStatus, out: Path) -> Iterator[str]:
     """Yield how far a run has come, its cost so far and to come, and what continues it."""
     yield f"{out} is {status.state}{f': {status.problem}' if status.problem else ''}"
     for model in status.models:

@@ -8,9 +8,7 @@ import msgspec
 from steelyard.core.remedies import Command, Remedy
 from steelyard.core.types import Run
 from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, decimal, percent, spread, table, word
-from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judging_summary import JudgingSummary
-from steelyard.judging.run_status import JudgeStatus
 from steelyard.judging.token_use import TokenUse
 from steelyard.judging.verdicts import VerdictCounts
 from steelyard.report.judge_cards import card_panels, card_sentences
@@ -19,7 +17,7 @@ from steelyard.report.page import COMMA
 from steelyard.report.run_records import last_part
 from steelyard.report.token_tables import token_panel, tokens_and_cost
 from steelyard.report.verdict_panels import order_bias_panels, outcome_panels, unparsed_examples
-from steelyard.views.forecasts import forecast_lines, status_lines
+from steelyard.views.forecasts import judging_lines
 from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageRun, View
 
 
@@ -109,11 +107,6 @@ def _resolution(run: Run[JudgingSummary], out: Path) -> NextStep:
     return NextStep(Command("resolve", (str(out / "cases.jsonl"),), (Remedy("out", "resolved"),)))
 
 
-def _unfinished(result: JudgeForecast | JudgeStatus, out: Path) -> Iterator[str]:
-    """Yield the forecast of a run, or how far it has come."""
-    yield from forecast_lines(result) if result.kind == "forecast" else status_lines(result.status, out)
-
-
 VIEW = View(
     90,
     "judge",
@@ -123,5 +116,5 @@ VIEW = View(
     _panels,
     headline=HeadlineRule(_Judged, _judged),
     next_step=_resolution,
-    unrecorded=_unfinished,
+    unrecorded=judging_lines,
 )
