@@ -13,9 +13,10 @@ from steelyard.core.errors import ConfigError, EvidenceError, Place
 from steelyard.core.types import Judgment
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.case_import import import_cases
+from steelyard.workbench.pipeline.gold_tasks import take_gold
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.qualification.material import import_qualification, take_gold
+from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.qualification.results import qualification_figures
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks, progress_of
 from steelyard.workbench.storage.qualification_tables import StoredQualificationAnswer, StoredQualificationTask

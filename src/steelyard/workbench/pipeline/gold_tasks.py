@@ -1,7 +1,7 @@
 """Gold tasks: what people aligned on, or a layer settled, becomes a task whose answer is known.
 
 Such a task shows what the settled one showed and is handed out like any other. Nobody who has had a task of its item
-gets it: what was discussed would be remembered, not judged.
+gets it: what was discussed would be remembered, not judged. Managers can make gold tasks public, for qualification.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,15 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.qualification import scored_points
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.numerics import generator
-from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.io.cases import encode_case
+from steelyard.workbench.pipeline.item_states import retire_tasks
+from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.storage.audit_log import AuditEvent, record
+from steelyard.workbench.storage.number_lists import is_among
+from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 
 _EVERYBODY = 10**9
@@ -84,6 +89,36 @@ def add_gold_tasks(
         session.flush()
     if chosen:
         record(session, AuditEvent(GOLD_MADE, "project", project.id, None, {"tasks": len(chosen)}), at=at)
+
+
+def take_gold(session: Session, project: StoredProject, *, most: int, by: int | None, at: float) -> int:
+    """Make qualification tasks of gold tasks, which check nobody from then on. Returns their number."""
+    rows = session.execute(
+        select(StoredTask, StoredItem)
+        .join(StoredItem, StoredTask.item_id == StoredItem.id)
+        .where(*_live_gold(project))
+        .order_by(StoredTask.id)
+    ).all()
+    taken: list[int] = []
+    for task, item in rows:
+        gold = msgspec.convert(task.gold, TaskAnswer)
+        if len(taken) == most or not scored_points(kind_named(task.kind), task.responses, gold):
+            continue
+        taken.append(task.id)
+        row = StoredQualificationTask(
+            project_id=project.id,
+            kind=task.kind,
+            case_json=encode_case(case_of(item)).decode(),
+            responses=task.responses,
+            reference=task.gold,
+            reason=gold.remark or "",
+        )
+        session.add(row)
+    if taken:
+        retire_tasks(session, is_among(StoredTask.id, taken))
+        record(session, AuditEvent("gold made public", "project", project.id, by, {"tasks": len(taken)}), at=at)
+    session.flush()
+    return len(taken)
 
 
 def _settled_tasks(

@@ -1,29 +1,26 @@
-"""The tasks of a qualification: made of cases with reference answers, or of gold tasks that are made public."""
+"""The tasks of a qualification, made of cases with reference answers; gold tasks that are made public are others."""
 
 import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.annotation.qualification import reference_answer, reference_reason, scored_points
-from steelyard.annotation.task_kinds import kind_named
+from steelyard.annotation.qualification import reference_answer, reference_reason
 from steelyard.core.errors import EvidenceError, Faults, Place
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_import import NO_PLACES, CasePlaces, place_of
-from steelyard.workbench.pipeline.item_states import retire_tasks
-from steelyard.workbench.pipeline.projects import case_of, settings_of
+from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.round_plans import no_task, plan_case
 from steelyard.workbench.storage.audit_log import AuditEvent, record
-from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.storage.refusals import RefusedError
-from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
+from steelyard.workbench.storage.tables import StoredProject
 
 
 class ImportedQualification(NamedTuple):
@@ -51,8 +48,7 @@ def import_qualification(
     """
     settings, num_tasks, num_before, num_undecided = settings_of(project), 0, 0, 0
     catalogues = catalogues_of(settings)
-    of_project = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
-    known = {_content(row) for row in session.scalars(select(StoredQualificationTask).where(*of_project))}
+    known = {_content(row) for row in session.scalars(select(StoredQualificationTask).where(*_live_tasks(project)))}
     without_task = Faults("cases get no task, and nothing was imported", RefusedError)
     faults = Faults("references are wrong, and nothing was imported", EvidenceError)
     for case in cases:
@@ -113,37 +109,10 @@ def _content(row: StoredQualificationTask) -> bytes:
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).digest()
 
 
-def take_gold(session: Session, project: StoredProject, *, most: int, by: int | None, at: float) -> int:
-    """Make qualification tasks of gold tasks, which check nobody from then on. Returns their number."""
-    rows = session.execute(
-        select(StoredTask, StoredItem)
-        .join(StoredItem, StoredTask.item_id == StoredItem.id)
-        .where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(True), StoredTask.is_retired.is_(False))
-        .order_by(StoredTask.id)
-    ).all()
-    taken: list[int] = []
-    for task, item in rows:
-        gold = msgspec.convert(task.gold, TaskAnswer)
-        if len(taken) == most or not scored_points(kind_named(task.kind), task.responses, gold):
-            continue
-        taken.append(task.id)
-        row = StoredQualificationTask(
-            project_id=project.id,
-            kind=task.kind,
-            case_json=encode_case(case_of(item)).decode(),
-            responses=task.responses,
-            reference=task.gold,
-            reason=gold.remark or "",
-        )
-        session.add(row)
-    if taken:
-        retire_tasks(session, is_among(StoredTask.id, taken))
-        record(session, AuditEvent("gold made public", "project", project.id, by, {"tasks": len(taken)}), at=at)
-    session.flush()
-    return len(taken)
-
-
 def num_qualification_tasks(session: Session, project: StoredProject) -> int:
     """Count the qualification tasks of a project."""
-    live = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
-    return session.scalar(select(func.count()).where(*live)) or 0
+    return session.scalar(select(func.count()).where(*_live_tasks(project))) or 0
+
+
+def _live_tasks(project: StoredProject) -> tuple[ColumnElement[bool], ...]:
+    return StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False)

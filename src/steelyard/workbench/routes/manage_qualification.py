@@ -12,7 +12,8 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.permissions import Manager, PeopleObserver, RowNumber, Text, database_of
-from steelyard.workbench.qualification.material import import_qualification, take_gold
+from steelyard.workbench.pipeline.gold_tasks import take_gold
+from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.qualification.results import QualificationFigures, qualification_figures
 from steelyard.workbench.qualification.rounds import decide_qualification
 from steelyard.workbench.routes.manage import Uploaded, project_of
