@@ -25,13 +25,12 @@ from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.simulated_people import Simulation
 from steelyard.workbench.simulated_projects import (
     NUM_QUALIFICATION,
-    WORKBENCH_FILE,
     import_batch,
     made_whole,
     start_project,
 )
 from steelyard.workbench.simulation import adjudicate_items, adjudicate_layers, annotate, review, work_until_finished
-from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.database import DATABASE_FILE, Database
 from steelyard.workbench.storage.tables import StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 
@@ -54,10 +53,10 @@ def open_demo(folder: Path, seed: int) -> Database:
     password `simulated_projects.PASSWORD`. Raises OutputError where the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / WORKBENCH_FILE).exists():
+    if not (folder / DATABASE_FILE).exists():
         with made_whole(folder) as made:
             populate(made, demo_cases(folder / "cases", seed=seed), seed=seed)
-    database = Database(f"sqlite:///{folder / WORKBENCH_FILE}")
+    database = Database(f"sqlite:///{folder / DATABASE_FILE}")
     database.migrate()
     return database
 
@@ -166,8 +165,8 @@ def simulate_to_bench(
     OutputError for a folder that has a workbench, and EvidenceError for cases that the rules of the tasks refuse.
     """
     every = tuple(read_cases(cases))
-    if (out / WORKBENCH_FILE).exists():
-        raise OutputError("exists already", where=str(out / WORKBENCH_FILE), do="name a folder without a workbench")
+    if (out / DATABASE_FILE).exists():
+        raise OutputError("exists already", where=str(out / DATABASE_FILE), do="name a folder without a workbench")
     out.mkdir(parents=True, exist_ok=True)
     with made_whole(out) as database:
         kind = (tasks or TaskRules()).kind

@@ -18,10 +18,9 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, add_project
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.simulated_people import Crew, Habits, Simulation, latent_qualities
-from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.database import DATABASE_FILE, Database
 from steelyard.workbench.storage.tables import Role, StoredProject
 
-WORKBENCH_FILE = "workbench.db"
 PASSWORD = "simulated people"
 NUM_ANNOTATORS = 29
 """As many as annotated CheemsBench."""
@@ -32,7 +31,7 @@ _REASON = "Simulated: this order is that of the qualities that were drawn for th
 @contextmanager
 def made_whole(folder: Path) -> Iterator[Database]:
     """Give a new workbench that has its name in the folder only when the block ends without an error."""
-    unfinished = folder / f"{WORKBENCH_FILE}.unfinished"
+    unfinished = folder / f"{DATABASE_FILE}.unfinished"
     # What a run that was killed left.
     _remove(unfinished)
     database = Database(f"sqlite:///{unfinished}")
@@ -45,7 +44,7 @@ def made_whole(folder: Path) -> Iterator[Database]:
         raise
     # The last connection that is closed writes the log of changes into the file.
     database.close()
-    unfinished.replace(folder / WORKBENCH_FILE)
+    unfinished.replace(folder / DATABASE_FILE)
 
 
 def _remove(database: Path) -> None:

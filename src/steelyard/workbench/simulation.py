@@ -26,7 +26,7 @@ from steelyard.workbench.pipeline.alignment import (
 )
 from steelyard.workbench.pipeline.disputes import are_alike, evidence_of
 from steelyard.workbench.pipeline.planted_reviews import open_review
-from steelyard.workbench.pipeline.projects import case_of, count_states, settings_of
+from steelyard.workbench.pipeline.projects import ENDED, case_of, count_states, settings_of
 from steelyard.workbench.pipeline.queues import Membership, may_work, next_assignments
 from steelyard.workbench.pipeline.reviewing import Verdict, count_review, decide, items_to_review
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
@@ -60,7 +60,7 @@ def work_until_finished(simulation: Simulation) -> dict[str, int]:
         num_done = sum(work(simulation) for work in (annotate, adjudicate_items, adjudicate_layers, review))
         with simulation.database.reading() as session:
             states = count_states(session, simulation.crew.project)
-        if not num_done or not set(states) - {"finished", "dropped"}:
+        if not num_done or not set(states) - ENDED:
             break
     return states
 

@@ -23,6 +23,8 @@ from steelyard.workbench.storage.tables import (
 )
 
 _HIGHEST_PRICE = 1e9
+ENDED = frozenset(("finished", "dropped"))
+"""The states in which an item waits for nobody."""
 DEFAULT_DISCARDS = ("garbled", "wrong language", "truncated", "empty", "harmful", "other")
 
 

@@ -11,17 +11,19 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, ItemState, Layer
-from steelyard.core.remedies import NAME, Advice, Command, Remedy
+from steelyard.core.errors import WaitingError
+from steelyard.core.remedies import NAME, Advice, Command, Remedy, joined
 from steelyard.core.text import number_of
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import has_worked_on
 from steelyard.workbench.pipeline.planted_reviews import ShownSums, num_open_reviews
-from steelyard.workbench.pipeline.projects import count_states
+from steelyard.workbench.pipeline.projects import ENDED, count_states
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredItem,
     StoredPerson,
+    StoredProject,
     StoredTask,
 )
 
@@ -106,7 +108,7 @@ def waiting_lines(session: Session, project: int) -> tuple[str, ...]:
     roles = set(session.scalars(select(StoredPerson.role).where(StoredPerson.is_active.is_(True)).distinct()))
     lines: list[str] = []
     for state in get_args(ItemState):
-        if state in ("finished", "dropped") or not counts.get(state):
+        if state in ENDED or not counts.get(state):
             continue
         role = ROLE_OF[_DECIDED_BY[state]] if state in _DECIDED_BY else "annotator"
         page = {"annotating": "Annotate", "aligning": "Align"}.get(state, "Review")
@@ -115,6 +117,34 @@ def waiting_lines(session: Session, project: int) -> tuple[str, ...]:
         waiting = f"{number_of(counts[state], 'item')} {_STATE_TEXTS.get(state, state)} ({role}: {page}"
         lines.append(Advice(waiting, *missing, ")"))
     return tuple(lines)
+
+
+def check_finished(session: Session, project: StoredProject, *, where: str, serving: str) -> None:
+    """Raise WaitingError, with what people have to do, where an item of a project waits for them.
+
+    ``where`` is the address of the workbench, and ``serving`` says how people reach it.
+    """
+    states = count_states(session, project.id)
+    if not set(states) - ENDED:
+        return
+    total, ended = sum(states.values()), sum(states.get(state, 0) for state in ENDED)
+    open_tasks = select(func.sum(StoredTask.num_wanted - StoredTask.num_answered)).where(
+        StoredTask.project_id == project.id,
+        StoredTask.is_retired.is_(False),
+        StoredTask.is_gold.is_(False),
+        StoredTask.num_answered < StoredTask.num_wanted,
+    )
+    answers = number_of(session.scalar(open_tasks) or 0, "answer")
+    raise WaitingError(
+        Advice(
+            f"{total - ended} of {number_of(total, 'item')} of the project {project.name!r} wait for people, with "
+            f"{answers} to come: ",
+            joined("; ", waiting_lines(session, project.id)),
+        ),
+        where=where,
+        do=Advice(serving, ", and run the same command again when they have finished"),
+        num_waiting=total - ended,
+    )
 
 
 def _waits_for(person: int | InstrumentedAttribute[int]) -> tuple[ColumnElement[bool], ...]:

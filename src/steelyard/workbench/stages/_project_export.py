@@ -15,14 +15,13 @@ from steelyard.core.types import Case
 from steelyard.io.cases import write_cases
 from steelyard.io.hashing import file_hash
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
-from steelyard.workbench.pipeline.projects import count_states, settings_of
+from steelyard.workbench.pipeline.projects import ENDED, count_states, settings_of
 from steelyard.workbench.pipeline.waiting import waiting_lines
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages
 from steelyard.workbench.stages._project_file import find_project, open_database, read_reference
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 
-ENDED = {"finished", "dropped"}
 """The states of items that nobody works on any more."""
 
 

@@ -13,10 +13,10 @@ from steelyard.core.errors import ConfigError, FileError
 from steelyard.core.types import Record
 from steelyard.io.atomic import write_text
 from steelyard.io.lines import check_text, read_whole
-from steelyard.workbench.storage.database import Database, open_workbench
+from steelyard.workbench.storage.database import DATABASE_FILE, Database, open_workbench
 from steelyard.workbench.storage.tables import StoredProject
 
-PROJECT_FILE, DATABASE_FILE = "project.json", "workbench.db"
+PROJECT_FILE = "project.json"
 
 
 class ProjectReference(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -33,6 +33,18 @@ class ProjectReference(Record, frozen=True, kw_only=True, omit_defaults=False):
     name: str
     created_at: float
     is_simulated: bool
+
+    @classmethod
+    def of(cls, project: StoredProject, *, database: str, secret: str | None) -> "ProjectReference":
+        """Return where a project is, in the database of this address."""
+        return cls(
+            database=database,
+            secret=secret,
+            project=project.id,
+            name=project.name,
+            created_at=project.created_at,
+            is_simulated=project.is_simulated,
+        )
 
 
 def write_reference(path: Path, reference: ProjectReference) -> None:

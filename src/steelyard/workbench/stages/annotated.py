@@ -20,7 +20,8 @@ from steelyard.io.kept import KeptPrompts, read_kept, write_kept
 from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import RUN_FILE, Result, run_stage
 from steelyard.workbench.pipeline.case_export import Evidence
-from steelyard.workbench.stages._project_export import ENDED, ProjectExport, exported_project
+from steelyard.workbench.pipeline.projects import ENDED
+from steelyard.workbench.stages._project_export import ProjectExport, exported_project
 
 _KEPT_FILE = "kept.json"
 

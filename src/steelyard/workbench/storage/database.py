@@ -42,6 +42,8 @@ from steelyard.workbench.storage.database_errors import (
 )
 
 ResultT = TypeVar("ResultT")
+DATABASE_FILE = "workbench.db"
+"""The database of a folder: of simulated people, and by default that of a server."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _TRIES = 8
 """Number of times that a transaction is run which others block."""
