@@ -114,15 +114,25 @@ class Place(NamedTuple):
 
 
 class UserError(Exception):
-    """A problem, where it is, what is allowed there, and what to do about it: texts, or `Advice` with remedies."""
+    """A problem, where it is, what is allowed there, and what to do about it: texts, or `Advice` with remedies.
+
+    ``key``: the dotted setting, if the problem is that of one.
+    """
 
     def __init__(
-        self, problem: str, *, where: Place | str | None = None, allowed: str | None = None, do: str | None = None
+        self,
+        problem: str,
+        *,
+        where: Place | str | None = None,
+        allowed: str | None = None,
+        do: str | None = None,
+        key: str | None = None,
     ) -> None:
         self.problem = problem
         self.where = where
         self.allowed = allowed
         self.do = do
+        self.key = key
         self.parts: tuple[UserError, ...] = ()
         """The errors that `Faults` joined in this one."""
         super().__init__(str(self))
@@ -139,9 +149,9 @@ class UserError(Exception):
             (self.problem,),
         )
 
-    def _more(self) -> Mapping[str, object]:
+    def _more(self) -> Mapping[str, Any]:
         """Return what an error of this class has beside its texts and its place."""
-        return {}
+        return {"key": self.key}
 
     def at(self, where: Place | str) -> "UserError":
         """Return the same error with its place."""
@@ -165,22 +175,7 @@ class RecordError(UserError):
 
 
 class ConfigError(UserError):
-    """An unknown setting, a wrong type, a value that is not allowed. ``key``: the dotted setting, if known."""
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        where: Place | str | None = None,
-        allowed: str | None = None,
-        do: str | None = None,
-        key: str | None = None,
-    ) -> None:
-        super().__init__(problem, where=where, allowed=allowed, do=do)
-        self.key = key
-
-    def _more(self) -> Mapping[str, object]:
-        return {"key": self.key}
+    """An unknown setting, a wrong type, a value that is not allowed."""
 
 
 class KindError(UserError):
@@ -217,7 +212,7 @@ class WaitingError(UserError):
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.num_waiting = num_waiting
 
-    def _more(self) -> Mapping[str, object]:
+    def _more(self) -> Mapping[str, Any]:
         return {"num_waiting": self.num_waiting}
 
 
