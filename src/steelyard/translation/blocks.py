@@ -86,10 +86,12 @@ class Closings:
 
     def end_of(self, opening: str, after: int, limit: int, *, in_paragraph: bool = True) -> int | None:
         """Return the end of what an opening before ``after`` opens; null if nothing closes it before ``limit``."""
-        begin, name = opening[:6], opening[6:]
-        closing = f"\\end{name}" if begin == "\\begin" else _CLOSING_OF.get(opening, opening)
-        if opening[0] == "<" and opening[1].isalpha():
+        if opening.startswith("\\begin"):
+            closing = opening.replace("begin", "end", 1)
+        elif opening[0] == "<" and opening[1].isalpha():
             closing = f"</{opening[1:]}"
+        else:
+            closing = _CLOSING_OF.get(opening, opening)
         places = self._places.get(closing, [])
         nearest = bisect_left(places, after)
         if nearest == len(places) or places[nearest] + len(closing) > limit:
@@ -195,8 +197,7 @@ class _Lines:
         has_formula = False
         for start, end in formulas:
             has_formula = True
-            first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
-            for number in range(first, last + 1):
+            for number in self._numbers_of(start, end):
                 line = self._text[self._starts[number] : self._ends[number]]
                 before = line[: max(0, start - self._starts[number])]
                 after = line[max(0, end - self._starts[number]) :]
@@ -210,13 +211,17 @@ class _Lines:
         """
         lines = list(self.parsed)
         for start, end, _ in code:
-            first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
-            lines[first : last + 1] = [""] * (last + 1 - first)
+            for number in self._numbers_of(start, end):
+                lines[number] = ""
         self._programs = frozenset(number for number, is_code in enumerate(program_lines(lines)) if is_code)
         for number in self._programs:
             body = lines[number].lstrip()
             self.parsed[number] = lines[number][: -len(body)] + "x" * len(body)
         return bool(self._programs)
+
+    def _numbers_of(self, start: int, end: int) -> range:
+        """Return the numbers of the lines that a place in the text touches."""
+        return range(bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1))
 
     def range_of(self, first: int, after: int) -> tuple[int, int]:
         """Return start and end of lines, without the last line end and without blank lines after them."""
@@ -242,33 +247,27 @@ class _Lines:
                 if token.type == "inline":
                     runs = [int(number not in self._programs) for number in range(first, first + len(lines))]
                     yield from self._runs(lines, runs, first, kind)
-                elif token.type == "code_block" and not all(is_code := indented_code(lines)):
-                    runs = [0 if each else number for number, each in enumerate(is_code, 1)]
+                elif token.type == "code_block":
+                    runs = [0 if is_code else number for number, is_code in enumerate(indented_code(lines), 1)]
                     yield from self._runs(lines, runs, first, "paragraph")
+                elif token.type == "fence":
+                    start, end = self.range_of(first, after)
+                    yield BlockSpan(start + self.parsed[first].find(token.markup), end, "code")
                 else:
-                    yield from self._code_or_html(token, first, after)
+                    yield from self._html(token, first, after)
 
-    def _code_or_html(self, token: "Token", first: int, after: int) -> Iterator[BlockSpan]:
-        """Yield a fence from its marks, indented code from its indentation, or HTML from its tag.
-
-        Lines of programs in HTML are code.
-        """
+    def _html(self, token: "Token", first: int, after: int) -> Iterator[BlockSpan]:
+        """Yield HTML from its tag; elements of code, and lines of programs within it, are code."""
         start, end = self.range_of(first, after)
-        line = self.parsed[first]
-        if token.type == "html_block":
-            content = token.content.lstrip()
-            begin = start + line.find("<")
-            if _CODE_IN_HTML.match(content):
-                yield BlockSpan(begin, end, "code")
-                return
-            for is_code, run in groupby(range(first, after), key=self._programs.__contains__):
-                numbers = list(run)
-                start, end = self.range_of(numbers[0], numbers[-1] + 1)
-                if start < end:
-                    yield BlockSpan(max(start, begin), end, "code" if is_code else "HTML")
+        begin = start + self.parsed[first].find("<")
+        if _CODE_IN_HTML.match(token.content.lstrip()):
+            yield BlockSpan(begin, end, "code")
             return
-        column = line.find(token.markup) if token.markup else line.rfind(token.content.split("\n", 1)[0])
-        yield BlockSpan(start + (column if token.markup else len(line[:column].rstrip())), end, "code")
+        for is_code, run in groupby(range(first, after), key=self._programs.__contains__):
+            numbers = list(run)
+            start, end = self.range_of(numbers[0], numbers[-1] + 1)
+            if start < end:
+                yield BlockSpan(max(start, begin), end, "code" if is_code else "HTML")
 
     def _runs(self, content: list[str], runs: list[int], first: int, kind: BlockKind) -> Iterator[BlockSpan]:
         """Yield the runs of lines with the same number: code where it is 0, otherwise prose."""
@@ -298,7 +297,13 @@ class _Lines:
         if len(lines) > 1 and _UNDERLINE.fullmatch(content[-1].strip()):
             del lines[-1], content[-1]
             lines = [line._replace(kind="heading") for line in lines]
-        table = _first_row(content)
+        # A table begins with the line above a row of delimiters.
+        heads = (
+            number
+            for number, (head, delimiters) in enumerate(pairwise(content))
+            if "|" in head and "|" in delimiters and _DELIMITERS.fullmatch(delimiters)
+        )
+        table = next(heads, len(content))
         if has_syntax:
             yield from (line for line in lines[:table] if line.end > line.start)
         elif table:
@@ -309,11 +314,3 @@ class _Lines:
                 if stripped := cell[0].strip():
                     start = line.start + cell.start() + cell[0].index(stripped)
                     yield BlockSpan(start, start + len(stripped), "table cell")
-
-
-def _first_row(lines: list[str]) -> int:
-    """Return the number of the line that heads a table, above a row of delimiters; the number of lines without one."""
-    for number, (head, delimiters) in enumerate(pairwise(lines)):
-        if "|" in head and "|" in delimiters and _DELIMITERS.fullmatch(delimiters):
-            return number
-    return len(lines)
