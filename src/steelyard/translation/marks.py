@@ -12,9 +12,9 @@ inside a mark. The translator is then asked again.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Literal, NamedTuple
 
 from steelyard.translation.blocks import outline
@@ -126,13 +126,9 @@ def unused_style(style: MarkStyle, text: str) -> MarkStyle:
     opening = gap.join(map(re.escape, style.opening))
     before = re.compile(rf"{opening}{gap}([A-Z]{{0,{_LONGEST_STEM}}}){gap}\d", re.IGNORECASE)
     taken = {match[1].upper() for match in before.finditer(plain)}
-    stem = next(stem for stem in _stems() if stem not in taken)
+    letters = chain.from_iterable(product(_STEM_LETTERS, repeat=length) for length in range(_LONGEST_STEM + 1))
+    stem = next(stem for stem in map("".join, letters) if stem not in taken)
     return style._replace(opening=style.opening + stem)
-
-
-def _stems() -> Iterator[str]:
-    for length in range(_LONGEST_STEM + 1):
-        yield from map("".join, product(_STEM_LETTERS, repeat=length))
 
 
 def restore(protected: ProtectedText, translated: str) -> str | tuple[MarkFault, ...]:
