@@ -36,8 +36,39 @@ _BOOLEAN_ATTRIBUTES = (
 """Attributes without a value; other words in angle brackets are prose, as in ``a<b and b>c``."""
 _FOLDER = r"[^\s\\\"<>|*?:\x7f-\U0010ffff]"
 """A character of the name of a folder in Windows."""
+_DRIVE_PATH = rf"(?<!\w)[A-Za-z]:\\(?:{_FOLDER}++(?: (?:(?=[A-Z(\d]){_FOLDER}++|and))*+\\)*+{_FOLDER}*+"
+_NETWORK_PATH = r"(?<![\\\w])\\\\[A-Za-z0-9][\w.\-]*+\\[^\s\"<>|*?:]++"
+_FOLDERS = r"(?:/[\w.@%+\-]++)"
+_ROOTED_PATH = (
+    rf"(?<![\w./~)>*:\]}}\-])(?:(?:~|\.\.?+){_FOLDERS}++/?+"
+    rf"|(?<!(?u:\w))/[A-Za-z_.@][\w.@%+\-]*+{_FOLDERS}*+/?+|(?=/[A-Za-z_.@]){_FOLDERS}{{2,}}+/?+)"
+)
+_FILE_PATH = rf"(?<![\w./\-])[\w\-]++(?:\.[\w\-]++)*+(?:/[\w\-]++(?:\.[\w\-]++)*+)++{_NAME_EXTENSION}"
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_VERSION = r"(?:v?\d++(?:\.\d++){2,}+|v\d++\.\d++)(?:-(?:alpha|beta|rc|dev|pre)[.\-]?\d*+)?+(?:/\d{1,2})?"
+_TIMESTAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d++)?+)?+(?:Z|[+\-]\d\d:\d\d)?+"
+_HARDWARE_ADDRESS = r"(?:[0-9A-Fa-f]{1,4}::?+){3,7}+[0-9A-Fa-f]{1,4}"
+_EXPONENTIAL = r"\d++(?:\.\d++)?+[eE][+\-]?\d++"
+_HASH = r"(?=\d*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,128}+"
+_COLOUR = r"(?<![\w&])#(?:[0-9A-Fa-f]{6}|[0-9A-Fa-f]{3})(?!\w)"
+_MEASURE = r"(?<![\w.])\d++(?:\.\d++)?+(?:px|em|rem|vh|vw|dpi|fps|ms|ns|[kKMGTP]i?[bB]|[kMG]?Hz)(?!\w)"
 _TYPES = r"(?:[A-Z]\w*+|int|str|string|float|double|bool|char|[iuf](?:8|16|32|64))"
 _ELEMENTS = "(?:H|He|Li|Be|B|C|N|O|F|Na|Mg|Al|Si|P|S|Cl|K|Ca|Ti|Cr|Mn|Fe|Co|Ni|Cu|Zn|Br|Ag|Sn|I|Ba|Pt|Au|Hg|Pb|U)"
+_MOLECULE = rf"(?=[A-Za-z]*+\d)(?:{_ELEMENTS}\d{{0,3}}){{2,12}}+"
+_ATTRIBUTE = (
+    rf"(?:[A-Za-z_:@][\w.:\-]*+\s*+=\s*+(?:[^\s\"'=<>`]++|'[^']*+'|\"[^\"]*+\")|(?:{_BOOLEAN_ATTRIBUTES})(?![\w\-]))"
+)
+_ENTITY = r"&(?:#\d{1,7}+|#[xX][0-9a-fA-F]{1,6}+|[A-Za-z][A-Za-z0-9]{1,31}+);"
+_TEMPLATE_PLACEHOLDER = r"\{\{[^{}\n]{1,100}+\}\}|\{%[^{}\n]{1,200}+\}|\{(?u:[\w.:!]*+)\}"
+_MESSAGE_PLACEHOLDER = (
+    r"\{\w++, ?(?:plural|select|selectordinal|number|date|time)\b[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}"
+)
+_JSON_OBJECT = (
+    r"\{ ?\"[\w\- ]{1,60}+\" ?:(?![^{}\n]*?(?:[a-z]{2,} ){2}[a-z]{2,})[\x20-z|~]*+"
+    r"(?:\{[\x20-z|~]*+\}[\x20-z|~]*+)*+\}"
+)
+_PRINTF = r"(?<![\w%])%(?:\(\w++\)|\d++\$)?+[\-+#0]*+\d*+(?:\.\d++)?+[sdifgxeroucX](?!\w)"
+_BRACKETED_NOUN = rf"\[(?:(?:{_NOUNS})|[A-Z][A-Z0-9]*+(?:[ _\-][A-Z0-9]++)++)\](?![(\[])"
 _KINDS = {
     # Prose first, because most of a text is prose: runs of words without any character that a piece could have.
     "prose": (
@@ -65,19 +96,8 @@ _KINDS = {
     "autolink": r"<[A-Za-z][A-Za-z0-9+.\-]{1,31}+:[^\s<>]*+>|<[\w.+\-]++@[\w.\-]++>",
     "comment": r"<!--|<\?",
     "element": rf"<(?P<tag_name>{'|'.join(_CODE_ELEMENTS)})(?=[\s>])[^<>]*+(?<!/)>",
-    "tag": (
-        r"<[A-Za-z][\w\-]*+(?:\s++(?:[A-Za-z_:@][\w.:\-]*+\s*+=\s*+(?:[^\s\"'=<>`]++|'[^']*+'|\"[^\"]*+\")"
-        rf"|(?:{_BOOLEAN_ATTRIBUTES})(?![\w\-])))*+\s*+/?+>"
-        r"|</?[A-Za-z_][\w\-]*+\s*+>|&(?:#\d{1,7}+|#[xX][0-9a-fA-F]{1,6}+|[A-Za-z][A-Za-z0-9]{1,31}+);"
-    ),
-    "placeholder": (
-        r"\{\{[^{}\n]{1,100}+\}\}|\{%[^{}\n]{1,200}+\}|\{(?u:[\w.:!]*+)\}"
-        r"|\{\w++, ?(?:plural|select|selectordinal|number|date|time)\b[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}"
-        r"|\{ ?\"[\w\- ]{1,60}+\" ?:(?![^{}\n]*?(?:[a-z]{2,} ){2}[a-z]{2,})[\x20-z|~]*+"
-        r"(?:\{[\x20-z|~]*+\}[\x20-z|~]*+)*+\}"
-        r"|(?<![\w%])%(?:\(\w++\)|\d++\$)?+[\-+#0]*+\d*+(?:\.\d++)?+[sdifgxeroucX](?!\w)"
-        rf"|\[(?:(?:{_NOUNS})|[A-Z][A-Z0-9]*+(?:[ _\-][A-Z0-9]++)++)\](?![(\[])"
-    ),
+    "tag": (rf"<[A-Za-z][\w\-]*+(?:\s++{_ATTRIBUTE})*+\s*+/?+>|</?[A-Za-z_][\w\-]*+\s*+>|{_ENTITY}"),
+    "placeholder": "|".join((_TEMPLATE_PLACEHOLDER, _MESSAGE_PLACEHOLDER, _JSON_OBJECT, _PRINTF, _BRACKETED_NOUN)),
     "footnote": r"\[\^[^\[\]\s]{1,100}+\]:?+",
     "label": r"\[[^\[\]\n]{1,200}+\]",
     "address": (
@@ -86,22 +106,11 @@ _KINDS = {
     ),
     "e_mail": r"(?<![\w.+\-])[\w.+\-]++@[A-Za-z0-9\-]++(?:\.[A-Za-z0-9\-]++)++",
     "handle": r"(?<![\w@.])@[A-Za-z_]\w*+(?:[./\-]\w++)*+",
-    "path": (
-        rf"(?<!\w)[A-Za-z]:\\(?:{_FOLDER}++(?: (?:(?=[A-Z(\d]){_FOLDER}++|and))*+\\)*+{_FOLDER}*+"
-        r"|(?<![\\\w])\\\\[A-Za-z0-9][\w.\-]*+\\[^\s\"<>|*?:]++"
-        r"|(?<![\w./~)>*:\]}\-])(?:(?:~|\.\.?+)(?:/[\w.@%+\-]++)++/?+"
-        r"|(?<!(?u:\w))/[A-Za-z_.@][\w.@%+\-]*+(?:/[\w.@%+\-]++)*+/?+|(?=/[A-Za-z_.@])(?:/[\w.@%+\-]++){2,}+/?+)"
-        rf"|(?<![\w./\-])[\w\-]++(?:\.[\w\-]++)*+(?:/[\w\-]++(?:\.[\w\-]++)*+)++{_NAME_EXTENSION}"
-    ),
+    "path": "|".join((_DRIVE_PATH, _NETWORK_PATH, _ROOTED_PATH, _FILE_PATH)),
     "option": r"(?<![\w\-])--[a-z][\w\-]*+(?:=[^\s,;)\"'`<>]++)?+",
     "number": (
-        r"(?<![\w.])(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0[xX][0-9A-Fa-f]++"
-        r"|(?:v?\d++(?:\.\d++){2,}+|v\d++\.\d++)(?:-(?:alpha|beta|rc|dev|pre)[.\-]?\d*+)?+(?:/\d{1,2})?"
-        r"|\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d++)?+)?+(?:Z|[+\-]\d\d:\d\d)?+|(?:[0-9A-Fa-f]{1,4}::?+){3,7}+[0-9A-Fa-f]{1,4}"
-        r"|\d++(?:\.\d++)?+[eE][+\-]?\d++|(?=\d*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,128}+"
-        rf"|(?=[A-Za-z]*+\d)(?:{_ELEMENTS}\d{{0,3}}){{2,12}}+)(?!\w)"
-        r"|(?<![\w.])\d++(?:\.\d++)?+(?:px|em|rem|vh|vw|dpi|fps|ms|ns|[kKMGTP]i?[bB]|[kMG]?Hz)(?!\w)"
-        r"|(?<![\w&])#(?:[0-9A-Fa-f]{6}|[0-9A-Fa-f]{3})(?!\w)"
+        rf"(?<![\w.])(?:{_UUID}|0[xX][0-9A-Fa-f]++|{_VERSION}|{_TIMESTAMP}|{_HARDWARE_ADDRESS}|{_EXPONENTIAL}|{_HASH}"
+        rf"|{_MOLECULE})(?!\w)|{_MEASURE}|{_COLOUR}"
     ),
     "name": (
         rf"(?<![\w.{_LETTERS}])[A-Za-z_{_LETTERS}][\w{_LETTERS}]*+(?:(?:\.|::)[A-Za-z_]\w*+)*+"
