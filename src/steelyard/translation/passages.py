@@ -29,31 +29,31 @@ _FENCE = re.compile(
     r"^[ \t]*(?:(`{3,})(?![^\n]*`)|(~{3,}))[^\n]*(?:\n.*?)??(?:^[ \t]*(?(1)\1`*|\2~*)[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_UNTRANSLATED = re.compile(
+_FORMULA = (
     r"\$\$[^$]+\$\$|\$(?=[^\s$\d])[^$\n]{1,200}\$|\\\[(?:[^\\]|\\(?![\[\]]))*+\\\]|\\\((?:[^\\]|\\(?![()]))*+\\\)"
-    r"|https?://[^\s<>，。；）】」]+|www\.[^\s<>，。；）】」]+|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}"
-    r"|</?[A-Za-z][^<>\n]{0,200}>"
 )
+_URL = r"https?://[^\s<>，。；）】」]+|www\.[^\s<>，。；）】」]+"
+_E_MAIL = r"[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}"
+_TAG = r"</?[A-Za-z][^<>\n]{0,200}>"
+_UNTRANSLATED = re.compile(f"{_FORMULA}|{_URL}|{_E_MAIL}|{_TAG}")
 _LONGEST_EXCERPT = 80
-_SENTENCE_END = re.compile(
-    r"(?:(?<![.!?…])[.!?…]++[\"'“”‘’«»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥።፧။۔։]+[\"'”»)]*+)\s*|\n\s*|\Z"
-)
+_SPACED_END = r"(?<![.!?…])[.!?…]++[\"'“”‘’«»)\]*_]*+(?=\s)"
+"""A final mark before a space; those of other scripts end a sentence without one."""
+_SENTENCE_END = re.compile(rf"(?:{_SPACED_END}|[。！？][」』”’）】\"]*+|[؟।॥።፧။۔։]+[\"'”»)]*+)\s*|\n\s*|\Z")
 _GREEK_END = re.compile(_SENTENCE_END.pattern.replace("!?…", "!?…;\u037e"))
 """In Greek a semicolon is the mark of a question."""
-_NO_END = re.compile(
-    r"(?:\b[^\W\d_]\.\s?[^\W\d_]|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp|Sept|Mio|Mrd))"
-    r"\.$"
-)
+_ABBREVIATIONS = r"Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp|Sept|Mio|Mrd"
+_NO_END = re.compile(rf"(?:\b[^\W\d_]\.\s?[^\W\d_]|\b(?:{_ABBREVIATIONS}))\.$")
 """An abbreviation, which no sentence ends with; letters with a full stop each, such as ``d. h.``"""
 _LETTER = re.compile(r"\b[^\W\d_]\.$")
 _FIGURES = re.compile(r"\d+\.$")
 _RESULT = re.compile(r"[=≈:]\s?\d+\.$")
 _MAYBE_END = re.compile(r"(?:\b[apπμ]\.\s?[mμ]|\betc|\bт\.\s?д)\.$")
 """An abbreviation that a sentence may end with."""
-_OF_TIME = re.compile(
-    r"[A-Z]{2,4}\b|(?:[A-Z]\w+ ){1,2}[Tt]ime\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d"
-)
+_ZONE = r"[A-Z]{2,4}\b|(?:[A-Z]\w+ ){1,2}[Tt]ime\b"
+_WEEKDAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+_DATE = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d"
+_OF_TIME = re.compile(f"{_ZONE}|{_WEEKDAY}|{_DATE}")
 """Words after a time of day in its sentence: a zone, a day of the week, a date."""
 _SHORT_WORD = re.compile(r"\b[^\W\d_]{1,3}\.$")
 """A word such as No. or Nr., which no sentence ends with where a digit follows."""

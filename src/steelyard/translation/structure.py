@@ -17,11 +17,12 @@ from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.passages import Passage, PassagePair
 from steelyard.translation.wording import LONGEST_REFUSAL, declines
 
-_LITERAL = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\''
-    r'|[“«„](?:[^”»“\n]){0,300}[”»“]|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\''
-    r"|/\*(?:[^*/]|\*(?!/)|/(?!\*))*+\*/|(?:(?<=\s)|^)(?:#(?!\w+!|include|define)|//|--\s)[^\n]*|<!--(?:[^-<]|-(?!->)|<(?!!--))*+-->",
-    re.MULTILINE | re.DOTALL,
+_TRIPLE_QUOTED = r'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\''
+_QUOTED = r'[“«„](?:[^”»“\n]){0,300}[”»“]|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\''
+_BLOCK_COMMENT, _HTML_COMMENT = r"/\*(?:[^*/]|\*(?!/)|/(?!\*))*+\*/", r"<!--(?:[^-<]|-(?!->)|<(?!!--))*+-->"
+_LINE_COMMENT = r"(?:(?<=\s)|^)(?:#(?!\w+!|include|define)|//|--\s)[^\n]*"
+_LITERAL_OR_COMMENT = re.compile(
+    f"{_TRIPLE_QUOTED}|{_QUOTED}|{_BLOCK_COMMENT}|{_LINE_COMMENT}|{_HTML_COMMENT}", re.MULTILINE | re.DOTALL
 )
 _MASK = "''"
 _LINE_ENDS = " \t.\u3002"
@@ -52,7 +53,7 @@ def check_code(pair: PassagePair) -> Iterator[DamageFinding]:
 
 
 def _masked(code: str) -> str:
-    masked = _LITERAL.sub(lambda match: _MASK if match[0][0] in "\"'“«„" else "", code)
+    masked = _LITERAL_OR_COMMENT.sub(lambda match: _MASK if match[0][0] in "\"'“«„" else "", code)
     return "\n".join(line.rstrip() for line in masked.split("\n") if line.strip())
 
 
