@@ -19,38 +19,55 @@ _COMMANDS = (
     "(?:sudo|apt(?:-get)?|brew|conda|pip3?|npm|npx|yarn|pnpm|git|docker|kubectl|cargo|curl|wget|ssh|scp|rsync|cd|ls|mkdir"
     "|rmdir|rm|cp|mv|chmod|chown|cat|grep|nano|vim|systemctl|export|source|python3?|node|make|echo)"
 )
-_STATEMENTS = (
-    r">>>(?! *(?!(?:import|from|def|for|while|if|not|print|del|class|with|assert|lambda)\b)[A-Za-z]+ [A-Za-z<]+)",
-    r"(?:async )?def \w+\s*\(|class \w+(?:\(.*\))?\s*:\s*(?:#.*|pass\s*|\.\.\.\s*)?$|import [\w.]+(?: as \w+)?\s*$",
-    r"from [a-z_.][\w.]* import (?:[(*]|\w+(?: as \w+)?(?:, ?\w+(?: as \w+)?)*\s*(?:#.*)?$)",
-    (
+_STATEMENTS = {
+    "session": (
+        r">>>(?! *(?!(?:import|from|def|for|while|if|not|print|del|class|with|assert|lambda)\b)[A-Za-z]+ [A-Za-z<]+)"
+    ),
+    "definition": r"(?:async )?def \w+\s*\(|class \w+(?:\(.*\))?\s*:\s*(?:#.*|pass\s*|\.\.\.\s*)?$",
+    "import": (
+        r"import [\w.]+(?: as \w+)?\s*$"
+        r"|from [a-z_.][\w.]* import (?:[(*]|\w+(?: as \w+)?(?:, ?\w+(?: as \w+)?)*\s*(?:#.*)?$)"
+    ),
+    "condition": (
         rf"(?:if|elif|while)\b{_NO_PROSE}(?=.*(?:[=<>\[\]{{}}_]|\w\(|\w\.\w)).*:\s*"
         r"(?:(?:continue|break|pass|return\b.*|[\w.]+ ?[-+*/]?= .*)?|#.*)$"
     ),
-    r"while (?:True|1):|for [\w, ()*]+ in .*(?:[(\[{_]|\w\.\w).*:\s*(?:#.*)?$|with [\w.]+\(.*:\s*(?:#.*)?$",
-    r"(?:else|try|finally|except(?: [\w.(), ]+?)?(?: as \w+)?)\s*:\s*(?:#.*)?$",
-    rf"return(?:\s(?![a-z]+ \(){_NO_PROSE}(?=.*[\[\](){{}}=+*/%_\d'\"]).*|;|\s*$)",
-    r"return (?:\w+;|None|True|False|null|nil)\s*$",
-    r"raise \w+\(|assert .*(?:==|\w\()",
-    rf"[}})\];,]+\s*$|['\"][^'\"]{{0,80}}['\"]\s*:{_NO_PROSE}\s*.*,\s*$|@\w[\w.]*\(|#(?:include|define)\b",
-    r"(?:func|fn|function)\s+[\w.$*]+[<(\[]|function\s*\(.*\{|func \(\w+ \*?\w+\) \w",
-    rf"(?:const|let|var)\s{_NO_PROSE}(?:[^=;]*=(?!\s*(?:all|the)\b)|\w+;).*",
-    r"(?:public|private|protected|static)\s(?:[\w<>\[\],.? ]*\w\(.*|.*[{;}]\s*)$",
-    (
+    "loop": r"while (?:True|1):|for [\w, ()*]+ in .*(?:[(\[{_]|\w\.\w).*:\s*(?:#.*)?$",
+    "block": (r"with [\w.]+\(.*:\s*(?:#.*)?$|(?:else|try|finally|except(?: [\w.(), ]+?)?(?: as \w+)?)\s*:\s*(?:#.*)?$"),
+    "return": (
+        rf"return(?:\s(?![a-z]+ \(){_NO_PROSE}(?=.*[\[\](){{}}=+*/%_\d'\"]).*|;|\s*$)"
+        r"|return (?:\w+;|None|True|False|null|nil)\s*$"
+    ),
+    "failure": r"raise \w+\(|assert .*(?:==|\w\()",
+    "closing brackets": r"[})\];,]+\s*$",
+    "entry": rf"['\"][^'\"]{{0,80}}['\"]\s*:{_NO_PROSE}\s*.*,\s*$",
+    "decorator": r"@\w[\w.]*\(",
+    "preprocessor": r"#(?:include|define)\b",
+    "function": r"(?:func|fn|function)\s+[\w.$*]+[<(\[]|function\s*\(.*\{|func \(\w+ \*?\w+\) \w",
+    "variable": rf"(?:const|let|var)\s{_NO_PROSE}(?:[^=;]*=(?!\s*(?:all|the)\b)|\w+;).*",
+    "member": r"(?:public|private|protected|static)\s(?:[\w<>\[\],.? ]*\w\(.*|.*[{;}]\s*)$",
+    "call": (
         rf"(?:[\w.]+\(){{1,3}}{_IN_BRACKETS}\)(?:[\w.]*\({_IN_BRACKETS}\)|\[[^\[\]]*+\]|\.\w+)*+[)\]}}]*+\s*"
         r"(?:[;{]?|(?:#|//|[=!<>]=|=>|->|\u279e|=).*)$|[\w.]+\(.*[=-]> ?\{\s*$"
     ),
-    r"Traceback \(most recent call last\):|\s+File \"[^\"]*\", line \d|\s+at [\w.$<>/]+ ?\(.*\)\s*$",
-    r"[A-Z]\w+(?:Error|Exception): |(?:using|export|use|package|typedef) [^.!?]*;\s*$",
-    r"SELECT\s+(?:DISTINCT\s+)?[^\s,]+(?: AS \w+)?(?:\s*,\s*[^\s,]+(?: AS \w+)?)*\s+FROM\s+\S",
-    r"(?:INSERT INTO|(?:CREATE|ALTER|DROP) TABLE)\s+[\w.]+(?:\s|;|$)|UPDATE\s+[\w.]+\s+SET\s",
-    rf"DELETE FROM [\w.]+\s*(?:;|WHERE|$)|\$ (?:{_COMMANDS}\b|\.?/)",
-    (
+    "traceback": (
+        r"Traceback \(most recent call last\):|\s+File \"[^\"]*\", line \d|\s+at [\w.$<>/]+ ?\(.*\)\s*$"
+        r"|[A-Z]\w+(?:Error|Exception): "
+    ),
+    "module": r"(?:using|export|use|package|typedef) [^.!?]*;\s*$",
+    "SQL": (
+        r"SELECT\s+(?:DISTINCT\s+)?[^\s,]+(?: AS \w+)?(?:\s*,\s*[^\s,]+(?: AS \w+)?)*\s+FROM\s+\S"
+        r"|(?:INSERT INTO|(?:CREATE|ALTER|DROP) TABLE)\s+[\w.]+(?:\s|;|$)|UPDATE\s+[\w.]+\s+SET\s"
+        r"|DELETE FROM [\w.]+\s*(?:;|WHERE|$)"
+    ),
+    "shell": rf"\$ (?:{_COMMANDS}\b|\.?/)",
+    "assignment, statement or opening bracket": (
         rf"{_NO_PROSE}(?=[\x20-\x7e\t]*$)(?:[\w.\[\]'\"]+(?:, ?[\w.\[\]'\"]+)*\s*[-+*/|&%]?={_NO_WORDS}[^=].*"
         r"|(?=.*(?:[={}\[\]]|\w!?\(|if \(|\+\+|--|<<)).*;\s*$|(?:(?=.*[\w)=]).*)?\{\s*$)"
     ),
-)
-_CODE_LINE = re.compile(rf"\s*(?:{'|'.join(_STATEMENTS)})")
+}
+"""Lines that are code by themselves, of many languages of programs."""
+_CODE_LINE = re.compile(rf"\s*(?:{'|'.join(_STATEMENTS.values())})")
 _WEAK_CODE_LINE = re.compile(
     r"\s*(?:@\w+\s*$|[A-Z][A-Za-z.]*\([A-Za-z][A-Za-z ,.]*\)\s*$|[a-z]+\((?:s|es|n|in|e)\)\s*$"
     r"|(?=.*[A-Za-z]{3})[A-Za-z]+(?:, ?[A-Za-z]+)*\s*=(?!=)(?!.*(?:\w\(|\w\.[A-Za-z]))[A-Za-z0-9 +\-*/().,%$€£^]+$)"
