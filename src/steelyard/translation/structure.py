@@ -7,9 +7,10 @@ since translators translate comments and messages. All else in it, indentation i
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, zip_longest
 from math import log
 from operator import and_
+from typing import NamedTuple
 
 from steelyard.core.text import is_same_text, normal_form, number_of
 from steelyard.translation.bench_lengths import TranslationLengths
@@ -37,10 +38,7 @@ def check_code(pair: PassagePair) -> Iterator[DamageFinding]:
     if source.blocks or target.blocks:
         before, after = (tuple(map(_masked, each.blocks)) for each in pair)
         if before != after:
-            differing = (row for row, (left, right) in enumerate(zip(before, after, strict=False)) if left != right)
-            place = next(differing, min(len(before), len(after)))
-            left, right = (_first_difference(before, after, place, side) for side in (0, 1))
-            yield finding("code", pair, left, right)
+            yield finding("code", pair, *_first_difference(before, after))
             return
     differing = _set_difference(map(_inline_form, source.inline), map(_inline_form, target.inline))
     if differing is None and (source.code_lines or target.code_lines):
@@ -57,17 +55,13 @@ def _masked(code: str) -> str:
     return "\n".join(line.rstrip() for line in masked.split("\n") if line.strip())
 
 
-def _first_difference(before: Sequence[str], after: Sequence[str], place: int, side: int) -> str:
-    """Return the first line of a block that differs from the other side's, or the whole block."""
-    blocks = before, after
-    if place >= min(len(before), len(after)):
-        return blocks[side][place] if place < len(blocks[side]) else ""
-    lines = [block[place].split("\n") for block in blocks]
-    for left, right in zip(*lines, strict=False):
-        if left != right:
-            return (left, right)[side]
-    shorter = min(map(len, lines))
-    return lines[side][shorter] if shorter < len(lines[side]) else ""
+def _first_difference(before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
+    """Return the first lines that differ in blocks of one place; a block that one side alone has is whole."""
+    left, right = next(each for each in zip_longest(before, after) if each[0] != each[1])
+    if left is None or right is None:
+        return left or "", right or ""
+    lines = zip_longest(left.split("\n"), right.split("\n"), fillvalue="")
+    return next(each for each in lines if each[0] != each[1])
 
 
 def _inline_form(code: str) -> str:
@@ -109,7 +103,7 @@ def check_structure(pair: PassagePair) -> Iterator[DamageFinding]:
 
 
 def _counts(pair: PassagePair) -> Iterator[tuple[str, int, int]]:
-    """Return what is counted, with its number in both texts, the most telling first."""
+    """Yield what is counted, with its number in both texts, the most telling first."""
     for name, pattern in _LINES.items():
         before, after = (sum(pattern.match(line) is not None for line in each.lines) for each in pair)
         # One such line may be a sentence that begins with a number or a dash.
@@ -198,64 +192,53 @@ def check_equal(pairs: Sequence[PassagePair]) -> Iterator[DamageFinding]:
 
 def check_swapped(pairs: Sequence[PassagePair], usual: TranslationLengths) -> Iterator[DamageFinding]:
     """Find two responses whose translations fit better the other way round, where the difference is decisive."""
-    few = pairs[:_MOST_RESPONSES]
-    traits = [(pair.source.once(_traits), pair.target.once(_traits)) for pair in few]
-    for first in range(len(few)):
-        for second in range(first + 1, len(few)):
-            if few[first].source.text == few[second].source.text:
-                continue
-            straight = _misfit(traits, few, first, first, usual) + _misfit(traits, few, second, second, usual)
-            crossed = _misfit(traits, few, first, second, usual) + _misfit(traits, few, second, first, usual)
-            is_exchanged = _is_exchanged(few[first], few[second]) or _is_code_exchanged(traits[first], traits[second])
-            if is_exchanged or straight - crossed > _DECISIVE:
-                names = f"{few[first].target.place}, {few[second].target.place}"
-                yield DamageFinding(kind="swapped_responses", place="responses", before=names, after=names)
+    for first, second in combinations(pairs[:_MOST_RESPONSES], 2):
+        if first.source.text == second.source.text:
+            continue
+        straight = _misfit(*first, usual) + _misfit(*second, usual)
+        crossed = _misfit(first.source, second.target, usual) + _misfit(second.source, first.target, usual)
+        if _is_exchanged(first, second) or straight - crossed > _DECISIVE:
+            names = f"{first.target.place}, {second.target.place}"
+            yield DamageFinding(kind="swapped_responses", place="responses", before=names, after=names)
 
 
 def _is_exchanged(first: PassagePair, second: PassagePair) -> bool:
-    """Return whether two texts that are not translated, such as programs, have changed places."""
-    return first.source.text.strip() == second.target.text.strip() and (
-        second.source.text.strip() == first.target.text.strip()
-    )
+    """Return whether two texts that are not translated, such as programs, have changed places, or code in them has."""
+    texts = [[each.text.strip() for each in pair] for pair in (first, second)]
+    if texts[0] == texts[1][::-1]:
+        return True
+    codes = [[each.once(_traits).code for each in pair] for pair in (first, second)]
+    return bool(codes[0][0]) and codes[0][0] != codes[1][0] and codes[0] == codes[1][::-1]
 
 
-def _is_code_exchanged(first: "_TraitPair", second: "_TraitPair") -> bool:
-    """Return whether the code of each source is that of the other one's translation, and differs."""
-    (left, left_target), (right, right_target) = ((before[2], after[2]) for before, after in (first, second))
-    return bool(left) and left != right and left == right_target and right == left_target
+class _Traits(NamedTuple):
+    """Parts of a text that a translation keeps: numbers, names in Latin letters, code, and counts of kinds of lines."""
 
-
-_Traits = tuple[Counter[str], Counter[str], Counter[str], tuple[int, ...]]
-_TraitPair = tuple[_Traits, _Traits]
+    numbers: Counter[str]
+    names: Counter[str]
+    code: Counter[str]
+    form: tuple[int, ...]
 
 
 def _traits(passage: Passage) -> _Traits:
-    """Return the numbers, the names in Latin letters, the code and the form of a text: what a translation keeps."""
     code = Counter([*map(_masked, passage.blocks), *map(_inline_form, passage.inline), *_program(passage)])
     form = tuple(sum(pattern.match(line) is not None for line in passage.lines) for pattern in (_ITEM, _HEADING, _ROW))
-    numbers = Counter(_DIGIT_RUN.findall(passage.prose))
-    return numbers, Counter(map(str.lower, _NAME.findall(passage.prose))), code, (*form, len(passage.lines))
+    numbers, names = Counter(_DIGIT_RUN.findall(passage.prose)), Counter(map(str.lower, _NAME.findall(passage.prose)))
+    return _Traits(numbers, names, code, (*form, len(passage.lines)))
 
 
-def _misfit(
-    traits: Sequence[tuple[_Traits, _Traits]],
-    pairs: Sequence[PassagePair],
-    source: int,
-    target: int,
-    usual: TranslationLengths,
-) -> float:
-    """Return how badly a translation fits a source: 0 to 1 for each trait, and half a squared deviation of length."""
-    before, after = traits[source][0], traits[target][1]
-    misfit = (
-        2 * _distance(before[0], after[0]) + 2 * _distance(before[1], after[1]) + 4 * _distance(before[2], after[2])
-    )
+def _misfit(source: Passage, target: Passage, usual: TranslationLengths) -> float:
+    """Return how badly a translation fits a source: its traits, most of all code, and its length."""
+    before, after = source.once(_traits), target.once(_traits)
+    misfit = 2 * _distance(before.numbers, after.numbers) + 2 * _distance(before.names, after.names)
+    misfit += 4 * _distance(before.code, after.code)
     # One response declines, and the other one does as it was asked.
-    texts = pairs[source].source, pairs[target].target
-    misfit += max(each.size for each in texts) <= LONGEST_REFUSAL and texts[0].once(declines) != texts[1].once(declines)
-    misfit += sum(abs(left - right) / max(left, right, 1) for left, right in zip(before[3], after[3], strict=True))
-    sizes = pairs[source].source.size + 1, pairs[target].target.size + 1
-    ratio = log(sizes[1] / sizes[0]) - usual.log_ratio
-    return misfit + min(4.0, (ratio / (usual.spread_at(sizes[0]) + 0.1)) ** 2 / 4)
+    is_short = max(source.size, target.size) <= LONGEST_REFUSAL
+    misfit += is_short and source.once(declines) != target.once(declines)
+    misfit += sum(abs(left - right) / max(left, right, 1) for left, right in zip(before.form, after.form, strict=True))
+    size = source.size + 1
+    ratio = log((target.size + 1) / size) - usual.log_ratio
+    return misfit + min(4.0, (ratio / (usual.spread_at(size) + 0.1)) ** 2 / 4)
 
 
 def _distance(before: Counter[str], after: Counter[str]) -> float:
