@@ -21,7 +21,7 @@ from steelyard.core.languages import english_name
 from steelyard.core.types import Message
 from steelyard.translation.characters import without_unseen
 from steelyard.translation.items import ItemText
-from steelyard.translation.marks import BRACKETS, WORDS, ProtectedText, restore
+from steelyard.translation.marks import BRACKETS, WORDS, MarkStyle, ProtectedText, restore
 from steelyard.translation.protection import has_prose, protect, protected_blocks, source_of
 
 _protected = lru_cache(1024)(protect)  # a text is protected alike for every language, and in every round
@@ -87,6 +87,11 @@ class TranslationRules(NamedTuple):
     max_tokens: int
     max_characters: int
     examine: Examine
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The English names of both languages, or their codes."""
+        return english_name(self.source) or self.source, english_name(self.target) or self.target
 
 
 class TranslatedText(NamedTuple):
@@ -200,7 +205,10 @@ def _translate_document(
         read = document.read(reply, rules.target)
         problems = {}
         for each in missing:
-            text, problem = _checked(each.text, document.protected[each.name], read, each.name, rules)
+            if isinstance(read, str):
+                text, problem = None, read
+            else:
+                text, problem = _checked(each.text, document.protected[each.name], read[each.name], rules)
             done[each.name] = TranslatedText(text, "again" if number else "whole", problem)
             if problem is not None:
                 problems[each.name] = problem
@@ -220,12 +228,9 @@ def _failure(reply: Reply) -> str | None:
 
 
 def _checked(
-    source: str, protected: ProtectedText, read: dict[str, str] | str, name: str, rules: TranslationRules
+    source: str, protected: ProtectedText, written: str, rules: TranslationRules
 ) -> tuple[str | None, str | None]:
     """Return a text's translation with its pieces restored, or null and the problem."""
-    if isinstance(read, str):
-        return None, read
-    written = read[name]
     if not written.strip():
         return None, "empty"
     restored = restore(protected, written)
@@ -270,13 +275,8 @@ class _Document(NamedTuple):
     def question(self, shown: Sequence[Message], rules: TranslationRules, again: Sequence[str]) -> Question:
         """Return the question for this document; ``again`` says what was wrong with earlier replies."""
         style = next(iter(self.protected.values())).style
-        parts = [_task(rules, style.mark(3)), _DOCUMENT.format(code=self.code), *again]
-        messages = (
-            Message(role="system", content="\n\n".join(parts)),
-            *shown,
-            Message(role="user", content=self.text),
-        )
-        return _question(messages, self.text, rules)
+        system = _instructions(rules, style, _DOCUMENT.format(code=self.code), again)
+        return _question((system, *shown, Message(role="user", content=self.text)), self.text, rules)
 
     def read(self, reply: Reply, language: str) -> dict[str, str] | str:
         """Return the translations by name, or why the reply has none: its lines are not those of the document."""
@@ -323,8 +323,10 @@ def _translate_blocks(
             for source, part in missing.items()
         )
         for (source, part), reply in zip(missing.items(), replies, strict=True):
-            read = _failure(reply) or {"": _plain(reply.text or "", part.text, rules.target)}
-            translated, problem = _checked(source, part, read, "", rules)
+            translated, problem = None, _failure(reply)
+            if problem is None:
+                written = _plain(reply.text or "", part.text, rules.target)
+                translated, problem = _checked(source, part, written, rules)
             if translated is not None:
                 done[source] = translated
             problems[source] = problem or ""
@@ -338,8 +340,7 @@ def _block_question(part: ProtectedText, again: Sequence[str], rules: Translatio
     user = Message(role="user", content=part.text)
     if rules.is_engine:
         return _question((user,), part.text, rules)
-    parts = [_task(rules, part.style.mark(3)), _BLOCK, *again]
-    return _question((Message(role="system", content="\n\n".join(parts)), user), part.text, rules)
+    return _question((_instructions(rules, part.style, _BLOCK, again), user), part.text, rules)
 
 
 def _question(messages: tuple[Message, ...], text: str, rules: TranslationRules) -> Question:
@@ -348,14 +349,16 @@ def _question(messages: tuple[Message, ...], text: str, rules: TranslationRules)
     return Question(messages=messages, max_tokens=min(rules.max_tokens, needed), languages=languages)
 
 
-def _task(rules: TranslationRules, mark: str) -> str:
-    source, target = (english_name(code) or code for code in (rules.source, rules.target))
-    return _TASK.format(source=source, target=target, mark=mark)
+def _instructions(rules: TranslationRules, style: MarkStyle, form: str, again: Sequence[str]) -> Message:
+    """Return the message before a text: the task, the form of the reply, and what was wrong with earlier replies."""
+    source, target = rules.names
+    task = _TASK.format(source=source, target=target, mark=style.mark(3))
+    return Message(role="system", content="\n\n".join([task, form, *again]))
 
 
 def _again(number: int, problems: Iterable[str], rules: TranslationRules) -> list[str]:
     """Return what a request says after ``number`` refused replies; nothing at first."""
-    target = english_name(rules.target) or rules.target
+    target = rules.names[1]
     reasons = dict.fromkeys(_PROBLEMS.get(problem, problem).format(target=target) for problem in problems if problem)
     return [_AGAIN.format(number=number, problems="; ".join(reasons))] if reasons else []
 
