@@ -105,11 +105,15 @@ _SHORTEST_COMPRESSED = 600
 
 def repeated_windows(subject: Subject) -> float:
     """Return the share of runs of 30 characters (10 of Han, kana or Hangul) that occurred before in the text."""
-    points = subject.points
     size = _DENSE_WINDOW if subject.is_dense else _WINDOW
-    if len(points) < 3 * size:
-        return _repeated_short(subject.text)
-    hashes = np.sort(window_hashes(points, size))
+    return repeated_share(subject, size) if len(subject.points) >= 3 * size else _repeated_short(subject.text)
+
+
+def repeated_share(subject: Subject, size: int) -> float:
+    """Return the share of runs of ``size`` characters that occurred before in the text; 0 for less than two runs."""
+    if len(subject.points) < 2 * size:
+        return 0.0
+    hashes = np.sort(window_hashes(subject.points, size))
     return float(1 - (1 + np.count_nonzero(hashes[1:] != hashes[:-1])) / len(hashes))
 
 

@@ -6,18 +6,18 @@ caller has it (`target_languages`); without it a text in another language of the
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby, islice
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.core.languages import language_named, script_code
 from steelyard.core.scripts import SCRIPTS, scripts_of
 from steelyard.core.text import is_same_text
 from steelyard.core.types import Case
 from steelyard.prompts.languages import chinese_script, identify
-from steelyard.responses.faults import repeated_lines, template_leftovers, window_hashes
+from steelyard.responses.faults import repeated_lines, repeated_share, template_leftovers
 from steelyard.responses.subject import LETTER_WEIGHTS
 from steelyard.translation.blocks import Closings
 from steelyard.translation.damage_kinds import DamageFinding, finding
@@ -86,7 +86,8 @@ def check_language(pair: PassagePair, identified: TargetLanguage | None) -> Iter
     share = _share(target, system)
     is_copied = not _are_alike(source.code, target.code) and is_same_text(source.prose, target.prose)
     is_same = identified is not None and identified.language == target.code
-    if is_copied or (share < _LEAST_SHARE and not (is_same and share > _LEAST_SHARE / 4)) or _has_no_kana(target):
+    is_foreign = share < _LEAST_SHARE and not (is_same and share > _LEAST_SHARE / 4)
+    if is_copied or is_foreign or _has_no_kana(target):
         kind = "wrong_script" if is_same and not is_copied else "wrong_language"
         yield finding(kind, pair, target.language, target.prose)
     elif identified is not None and is_same:
@@ -172,24 +173,19 @@ def _kept_words(pair: PassagePair) -> str:
         return ""
     text = target.once(_words_alone)
     matches = list(_TOKEN.finditer(text))
-    words = [match[0].casefold() for match in matches]
-    folded = _TOKEN.findall(source.once(_words_alone).casefold())
-    known = set(zip(folded, folded[1:], folded[2:], strict=False))
-    best, start = "", None
-    for place in range(len(words) + 1):
-        if place + _RUN <= len(words) and tuple(words[place : place + _RUN]) in known:
-            start = place if start is None else start
+    known = set(_in_threes(_TOKEN.findall(source.once(_words_alone).casefold())))
+    threes = _in_threes([match[0].casefold() for match in matches])
+    best = ""
+    for is_kept, places in groupby(range(len(threes)), lambda place: threes[place] in known):
+        if not is_kept:
             continue
-        if start is None:
-            continue
-        stop = place + _RUN - 1
+        kept = list(places)
         # Names of functions and variables do not count as words.
         run = [
             match[0]
-            for match in matches[start:stop]
+            for match in matches[kept[0] : kept[-1] + _RUN]
             if _JOINTS.sub("", match[0]).isalpha() and text[match.end() : match.end() + 1] not in _CALLS
         ]
-        start = None
         small = len({word for word in run if word[0].islower() and len(word) > 1})
         words_of_run = " ".join(run)
         if (
@@ -199,6 +195,11 @@ def _kept_words(pair: PassagePair) -> str:
         ):
             best = words_of_run
     return best
+
+
+def _in_threes(words: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return the words of each place with the two after it."""
+    return list(zip(words, words[1:], words[2:], strict=False))
 
 
 def _has_shared_words(vocabulary: frozenset[str], target: Passage) -> bool:
@@ -261,20 +262,11 @@ def check_repeated(pair: PassagePair) -> Iterator[DamageFinding]:
         yield finding("repeated", pair, "", loop)
         return
     size = _DENSE_WINDOW if target.subject.is_dense else _WINDOW
-    measures = (
-        lambda passage: _repeated_share(passage.subject.points, size),
-        lambda passage: repeated_lines(passage.subject),
-    )
-    if any((after := share(target)) > _MORE_REPEATED and after - share(source) > _MORE_REPEATED for share in measures):
-        yield finding("repeated", pair, "", target.text[-200:])
-
-
-def _repeated_share(points: NDArray[np.uint32], size: int) -> float:
-    """Return the share of runs of ``size`` characters that occurred before in the text."""
-    if len(points) < 2 * size:
-        return 0.0
-    hashes = np.sort(window_hashes(points, size))
-    return float(1 - (1 + np.count_nonzero(hashes[1:] != hashes[:-1])) / len(hashes))
+    for share in (partial(repeated_share, size=size), repeated_lines):
+        after = share(target.subject)
+        if after > _MORE_REPEATED and after - share(source.subject) > _MORE_REPEATED:
+            yield finding("repeated", pair, "", target.text[-200:])
+            return
 
 
 def _loop(passage: Passage) -> str:
@@ -349,7 +341,8 @@ def check_leftovers(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find marks of templates, and a translator's opening or refusal, which the source has not."""
     source, target = pair
     if (number := template_leftovers(target.subject)) and number > template_leftovers(source.subject):
-        yield finding("leftover", pair, "", _leftover_excerpt(source.text, target.text))
+        marks = (match[0] for match in _MARK.finditer(target.text) if match[0] not in source.text)
+        yield finding("leftover", pair, "", next(marks, target.text))
         return
     phrases = translator_phrases()
     for pattern in (phrases.openings, phrases.label):
@@ -381,7 +374,3 @@ def declines(passage: Passage) -> bool:
 _MARK = re.compile(
     r"<\|[^|\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|</?\w{1,20}>|\[/?[A-Za-z]{2,8}\]|<</?SYS>>|\{\{[^{}\n]{1,40}\}\}"
 )
-
-
-def _leftover_excerpt(source: str, target: str) -> str:
-    return next((match[0] for match in _MARK.finditer(target) if match[0] not in source), target)
