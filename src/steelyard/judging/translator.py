@@ -14,12 +14,17 @@ from steelyard.core.types import Case, JsonObject, Meta
 from steelyard.judging.asking import PricedChat
 from steelyard.judging.panel import ChatChoice, asked_settings, build_chat, choose_chat
 from steelyard.judging.token_use import AnyPrice
-from steelyard.prompts.languages import chinese_script, identify
 from steelyard.translation.characters import check_characters
 from steelyard.translation.items import ItemText, is_of_subsets, item_texts
 from steelyard.translation.passages import Passage, PassagePair
 from steelyard.translation.requests import TranslationRules
-from steelyard.translation.wording import TargetLanguage, check_frame, check_language, check_leftovers
+from steelyard.translation.wording import (
+    TargetLanguage,
+    check_frame,
+    check_language,
+    check_leftovers,
+    identified_languages,
+)
 
 _CODE = re.compile(r"[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*")
 _SEVERAL = re.compile(r"[A-Za-z][;,./|+\s]+[A-Za-z]")
@@ -155,11 +160,8 @@ class ExaminedReplies:
         if not self._identifies:
             return None
         try:
-            (language,) = identify([passage.prose])
-            if language is None:
-                return None
-            script = chinese_script(passage.prose) if language.language == "zh" else None
+            (language,) = identified_languages([passage.prose])
         except ModuleNotFoundError:
             self._identifies = False
             return None
-        return TargetLanguage(*language, script)
+        return language

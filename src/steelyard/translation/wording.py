@@ -63,11 +63,16 @@ def target_languages(targets: Iterable[Case]) -> list[tuple[TargetLanguage | Non
     """
     cases = [passages(case) for case in targets]
     prose = [each.prose for texts in cases for each in texts]
-    languages = iter(
-        None if name is None else TargetLanguage(*name, chinese_script(text) if name.language == "zh" else None)
-        for text, name in zip(prose, identify(prose), strict=True)
-    )
+    languages = iter(identified_languages(prose))
     return [tuple(next(languages) for _ in texts) for texts in cases]
+
+
+def identified_languages(texts: Sequence[str]) -> list[TargetLanguage | None]:
+    """Return the language of each text; null where none was identified. Raises as `target_languages` does."""
+    return [
+        None if name is None else TargetLanguage(*name, chinese_script(text) if name.language == "zh" else None)
+        for text, name in zip(texts, identify(texts), strict=True)
+    ]
 
 
 def check_empty(pair: PassagePair) -> Iterator[DamageFinding]:
