@@ -121,20 +121,19 @@ def read_numbers(cells: Sequence[NumberCell], *, has_thousands: bool = False) ->
     """
     numbers: list[PrintedNumber | None] = []
     for cell in cells:
-        number = None if cell.is_absent else printed_number(cell.text)
-        if number is None and not cell.is_absent:
+        numbers.append(None if cell.is_absent else printed_number(cell.text))
+        if numbers[-1] is None and not cell.is_absent:
             allowed = "a number, or an empty cell for a missing one"
             raise RecordError(f"{cell.column} is {cell.text[:40]!r}", where=cell.place, allowed=allowed)
-        numbers.append(number)
     known = [(cell, number) for cell, number in zip(cells, numbers, strict=True) if number is not None]
     with_comma = [(cell, number) for cell, number in known if number.mark == ","]
-    problem: tuple[NumberCell, str] | None = None
+    allowed = None
     if with_comma and any(number.mark == "." for _, number in known):
-        problem = with_comma[0][0], "the same decimal mark in all cells"
+        allowed = "the same decimal mark in all cells"
     elif has_thousands and with_comma and all(number.may_be_thousands for _, number in with_comma):
-        problem = with_comma[0][0], "a decimal point, and nothing between thousands"
-    if problem is not None:
-        cell, allowed = problem
+        allowed = "a decimal point, and nothing between thousands"
+    if allowed is not None:
+        cell = with_comma[0][0]
         raise RecordError(f"{cell.column} is {cell.text[:40]!r}", where=cell.place, allowed=allowed)
     without_sign = [cell for cell, number in known if not number.is_percent and not cell.is_squared]
     if without_sign and any(number.is_percent for _, number in known):

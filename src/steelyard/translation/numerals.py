@@ -52,15 +52,11 @@ class _Numerals(NamedTuple):
 
 
 @cache
-def _table() -> dict[str, _Language]:
-    return msgspec.convert(read_data("numerals.toml"), dict[str, _Language])
-
-
-@cache
 def _language(code: str) -> _Numerals | None:
-    entry = _table().get(code)
-    if entry is None:
+    table = read_data("numerals.toml")
+    if code not in table:
         return None
+    entry = msgspec.convert(table[code], _Language)
     words = dict[str, _Atom]()
     for part in entry.atoms.split():
         number, _, names = part.partition(":")

@@ -31,7 +31,6 @@ _MONTH_SIGNS = re.compile(r"(?<!\d)(\d{1,2})\s?(?:月|월)|tháng\s?(\d{1,2})(?!
 _WORDS = re.compile(r"[^\W\d_]+")
 _DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}")
 """A date in figures, whose month may be a name in the other text."""
-_FIGURES = re.compile(r"\d+")
 _LAST_MONTH = 12
 _MONTH_NUMERALS = {"zh", "yue", "ja", "ko", "vi"}
 _NAMED_MONTHS = {"en", "de"}
@@ -54,22 +53,22 @@ def scaled_numerals(text: str, language: str) -> Iterator[Numeral]:
     for match in _NUMBER.finditer(text):
         is_time = _TIME.match(text, match.end()) is not None
         numbers = [canonical(each) for each in (_PIECE.findall(match[0]) if is_time else _values(match[0]))]
-        power = _power(text, match, table) if table is not None and len(numbers) == 1 else None
-        end = match.end() if power is None else power[1]
-        value = Decimal(numbers[0]).scaleb(power[0] if power else 0) if len(numbers) == 1 else None
+        scale = _power(text, match, table) if table is not None and len(numbers) == 1 else None
+        power, end = scale or (0, match.end())
+        value = Decimal(numbers[0]).scaleb(power) if len(numbers) == 1 else None
         if pending is not None:
             is_next = text[pending.span[1] : match.start()] in ("", " ")
             if is_next and value is not None and value < Decimal(10) ** smallest:
                 total += value
-                smallest = power[0] if power else 0
+                smallest = power
                 pending = pending._replace(values=[canonical(f"{total:f}")], span=(pending.span[0], end))
                 continue
             yield pending
             pending = None
-        if power is None or value is None:
+        if scale is None or value is None:
             yield Numeral(numbers, match.span(), None)
             continue
-        total, smallest = value, power[0]
+        total, smallest = value, power
         pending = Numeral([canonical(f"{value:f}")], (match.start(), end), numbers[0])
         if not is_summed:
             yield pending
@@ -144,7 +143,7 @@ class Calendar(NamedTuple):
 def calendar(text: str, folded: str, language: str) -> Calendar:
     """Return the dates and times of a text with ASCII digits, which is also given folded."""
     names = months() if language in _NAMED_MONTHS else None
-    days = (canonical(part) for each in _DATE.findall(text) for part in _FIGURES.findall(each))
+    days = (canonical(part) for each in _DATE.findall(text) for part in _PIECE.findall(each))
     return Calendar(
         times=set(_CLOCK.findall(text)),
         months={canonical("".join(each)) for each in _MONTH_SIGNS.findall(text)}
