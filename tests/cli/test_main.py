@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import tiny
 from each_value import each
 from steelyard.cli import main as cli
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import CeilingError, ConfigError, FailuresError, WaitingError
 from steelyard.io.cases import write_cases
 from toy_prompts import toy_prompts
 
@@ -102,6 +102,9 @@ def test_unknown_verb_exits_with_2():
     ("raised", "code", "said"),
     [
         (ConfigError("wrong", do="so"), 2, "error: wrong\n  do: so"),
+        (FailuresError("3 of 9 requests failed"), 1, "error: 3 of 9 requests failed"),
+        (CeilingError("max_cost=1 is reached"), 3, "stopped: max_cost=1 is reached"),
+        (WaitingError("3 requests wait"), 3, "waiting: 3 requests wait"),
         (ModuleNotFoundError("no torch", name="torch"), 2, "pip install 'steelyard[train]'"),
         (ModuleNotFoundError("no such", name="inner"), 1, "a defect of ours"),
         (PermissionError(errno.EACCES, "Permission denied", "out"), 2, "out: permission denied\n  do: change its"),

@@ -8,7 +8,7 @@ import pytest
 
 from chat_server import chatting, completion, preferring, record
 from steelyard.core.comparison import Question
-from steelyard.core.errors import CeilingError, ModelError
+from steelyard.core.errors import CeilingError, FailuresError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Message
 from steelyard.io.ledger import open_ledger
@@ -119,7 +119,7 @@ def test_samples_of_a_question_are_requests_of_their_own():
 
 def test_a_run_of_failures_ends_early():
     with chatting(lambda _: (500, b"out of memory")) as server, open_ledger(None) as ledger:
-        with pytest.raises(ModelError, match=r"the first 20 requests all failed .*out of memory"):
+        with pytest.raises(FailuresError, match=r"the first 20 requests all failed .*out of memory"):
             ask_panel(jury_at(server), planned(), ledger)
         assert len(server.questions) < 28
 
@@ -136,7 +136,7 @@ def test_a_chat_that_answered_before_may_refuse_any_number_of_texts(status):
         if status == 400:
             assert asking() == (40, 0, 40)
         else:
-            with pytest.raises(ModelError, match="the first 20 requests all failed"):
+            with pytest.raises(FailuresError, match="the first 20 requests all failed"):
                 asking()
 
 
@@ -262,7 +262,7 @@ def test_what_fails_in_every_run_does_not_keep_a_run_from_its_end():
         for _ in range(2):
             assert ask_panel(jury_at(server), planned(cases), ledger)["m"].num_failed == 24
         # Requests that never failed before end the run as ever.
-        with pytest.raises(ModelError, match=r"the first 2\d requests all failed"):
+        with pytest.raises(FailuresError, match=r"the first 2\d requests all failed"):
             ask_panel(
                 jury_at(server),
                 planned([case(f"x{number}", "ab", text=f"question {number}") for number in range(30, 60)]),

@@ -14,6 +14,7 @@ from batch_service import answer_batches, expired, failed_by_vllm, requests_in, 
 from chat_server import chatting, completion, preferring, record
 from steelyard.core.errors import (
     ConfigError,
+    FailuresError,
     FileError,
     ModelError,
     OutputError,
@@ -311,7 +312,7 @@ def test_futile_results_write_no_further_batch(cases, tmp_path):
             judge(cases, tmp_path / "out", at(server), batch=folder)
         waits(lambda: judge(cases, tmp_path / "failed", at(server), batch=tmp_path / "f"))
         answer_batches(tmp_path / "f", server, fails=expired)
-        with pytest.raises(ModelError, match="all 24 results are failures"):
+        with pytest.raises(FailuresError, match="all 24 results are failures"):
             judge(cases, tmp_path / "failed", at(server), batch=tmp_path / "f")
         assert len(list((tmp_path / "f").glob("batch-????-m.jsonl"))) == 1
         waits(lambda: judge(cases, tmp_path / "failed", at(server), batch=tmp_path / "f"), "batch-0002-m")

@@ -11,7 +11,15 @@ from chat_server import chatting, completion, preferring, record
 from reference_measures import reference_estimate
 from steelyard.api.loaded import FunctionChat
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import CeilingError, ConfigError, EvidenceError, ModelError, OutputError, RecordError
+from steelyard.core.errors import (
+    CeilingError,
+    ConfigError,
+    EvidenceError,
+    FailuresError,
+    ModelError,
+    OutputError,
+    RecordError,
+)
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.panel import PanelMember
@@ -190,7 +198,7 @@ def test_requests_that_fail_leave_the_run_open_and_are_asked_again(cases, tmp_pa
         return (500, b"") if is_broken and "问题 2" in question["messages"][-1]["content"] else "[[A]]"
 
     with chatting(answer) as server:
-        with pytest.raises(ModelError, match=r"6 of 24 requests failed \(http_500 6\)"):
+        with pytest.raises(FailuresError, match=r"6 of 24 requests failed \(http_500 6\)"):
             judge(cases, tmp_path / "out", at(server))
         assert not (tmp_path / "out" / "run.json").exists()
         assert not (tmp_path / "out" / "cases.jsonl").exists()

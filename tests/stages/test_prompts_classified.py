@@ -9,7 +9,7 @@ import pytest
 
 import warm_process
 from chat_server import chatting, completion, record
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, ModelError, RecordError
+from steelyard.core.errors import ConfigError, EvidenceError, FailuresError, FileError, KindError, RecordError
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.prompts import Config, prompts
@@ -226,7 +226,7 @@ prompts(Path({str(raw)!r}), Path({str(tmp_path / "killed")!r}), Config(
 def test_failed_requests_end_the_run_and_are_asked_again(tmp_path):
     raw = written(tmp_path)
     config = Config(classify=record(tmp_path / "none.jsonl", {"text": ""}) | {"name": "m"})
-    with chatting(lambda question: {"broken": True}) as server, pytest.raises(ModelError):
+    with chatting(lambda question: {"broken": True}) as server, pytest.raises(FailuresError):
         prompts(raw, tmp_path / "out", at(server))
     assert not (tmp_path / "out" / "cases.jsonl").exists()
     assert prompts(raw, tmp_path / "other", config).summary.classification.num_unparsed == 4

@@ -9,7 +9,15 @@ import pytest
 
 import warm_process
 from chat_server import chatting, completion, record
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, RecordError, UserError
+from steelyard.core.errors import (
+    ConfigError,
+    EvidenceError,
+    FailuresError,
+    FileError,
+    ModelError,
+    RecordError,
+    UserError,
+)
 from steelyard.core.types import Message, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.lines import read_toml
@@ -157,7 +165,7 @@ def test_failed_requests_are_asked_again(cases, tmp_path):
 
     with chatting(answer) as server:
         plan = planned(tmp_path, served(server))
-        with pytest.raises(ModelError, match="what was answered is kept"):
+        with pytest.raises(FailuresError, match="what was answered is kept"):
             sample(cases, plan, tmp_path / "out")
         assert not (tmp_path / "out" / "cases.jsonl").exists()
         is_down.clear()
@@ -183,7 +191,7 @@ def test_a_refused_parameter_is_named_with_the_setting_that_makes_it(tmp_path, p
     write_cases(tmp_path / "cases.jsonl", [case(f"p{number}", "", text=f"q {number}") for number in range(num_cases)])
     with chatting(lambda _: (400, body)) as server:
         plan = planned(tmp_path, served(server))
-        with pytest.raises(ModelError) as refused:
+        with pytest.raises(FailuresError) as refused:
             sample(tmp_path / "cases.jsonl", plan, tmp_path / "out")
         assert message in refused.value.problem
         assert remedy in refused.value.do
@@ -208,7 +216,7 @@ def test_a_model_that_says_nothing_is_asked_once_and_counted_as_empty(cases, tmp
         model = served(server)
         model["chat"] |= {"num_tries": 5, "wait_seconds": 0.01}
         plan = planned(tmp_path, model)
-        with pytest.raises(ModelError, match="1 of 6 requests failed"):
+        with pytest.raises(FailuresError, match="1 of 6 requests failed"):
             sample(cases, plan, tmp_path / "out")
         is_down = False
         run = sample(cases, plan, tmp_path / "out")
@@ -272,7 +280,7 @@ def test_failures_of_a_later_turn_alone_do_not_end_a_run_early(tmp_path):
     with chatting(answer) as server:
         model = served(server)
         model["chat"] |= {"num_tries": 1}
-        with pytest.raises(ModelError, match="25 of 50 requests failed"):
+        with pytest.raises(FailuresError, match="25 of 50 requests failed"):
             sample(tmp_path / "cases.jsonl", planned(tmp_path, model), tmp_path / "out")
 
 

@@ -9,7 +9,7 @@ from batch_service import answer_batches, expired
 from chat_server import chatting, completion
 from steelyard.cli.main import build_app
 from steelyard.core.checks import content_id
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError, UserError, WaitingError
+from steelyard.core.errors import ConfigError, EvidenceError, FailuresError, ModelError, UserError, WaitingError
 from steelyard.core.types import Case, Judgment, Message, Prompt, Rating, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.kept import read_kept
@@ -209,7 +209,7 @@ def test_failed_items_are_listed_and_over_the_limit_end_the_run(tmp_path):
         return "I cannot help with that." if "number 2" in text else as_asked(question)
 
     with chatting(refusing) as server:
-        with pytest.raises(ModelError) as caught:
+        with pytest.raises(FailuresError) as caught:
             translate(cases, tmp_path / "out", config(server))
         assert "1 of 2 translations failed" in caught.value.problem
         assert not (tmp_path / "out" / "run.json").exists()
@@ -262,7 +262,7 @@ def test_a_failed_item_takes_one_request_and_the_same_command_asks_for_it_again(
     cases = write(tmp_path, [item(number) for number in range(6)])
     failing = {2, 4}
     with chatting(lambda question: (500, b"busy") if number_in(question) in failing else as_asked(question)) as server:
-        with pytest.raises(ModelError, match=r"2 of 6 translations failed \(failed, http_500 2\)"):
+        with pytest.raises(FailuresError, match=r"2 of 6 translations failed \(failed, http_500 2\)"):
             translate(cases, tmp_path / "out", config(server))
         assert len(server.questions) == 6
         failing.clear()
@@ -273,7 +273,7 @@ def test_a_failed_item_takes_one_request_and_the_same_command_asks_for_it_again(
 def test_refused_items_at_the_beginning_end_no_run_that_allows_them(tmp_path):
     cases = write(tmp_path, [item(number) for number in range(30)])
     with chatting(lambda question: REFUSED if number_in(question) < 25 else as_asked(question)) as server:
-        with pytest.raises(ModelError, match="the first 20 requests all failed") as caught:
+        with pytest.raises(FailuresError, match="the first 20 requests all failed") as caught:
             translate(cases, tmp_path / "out", config(server))
         assert "allow_failed=N" in str(caught.value.do)
         run = translate(cases, tmp_path / "allowed", config(server, allow_failed=25))
@@ -360,7 +360,7 @@ def test_the_same_run_is_advised_only_where_it_sends_a_request_again(tmp_path):
         chatting(
             lambda question: "I cannot help with that." if number_in(question) != 1 else as_asked(question)
         ) as one,
-        pytest.raises(ModelError) as refused,
+        pytest.raises(FailuresError) as refused,
     ):
         translate(cases, tmp_path / "out", Config(to=("ru",), chat={"base_url": one.url, "model": "m"}))
     assert "run the same again" not in str(refused.value.do)
@@ -462,9 +462,11 @@ def test_a_language_without_any_translation_ends_the_run_though_all_may_fail(tmp
 
     with chatting(refusing) as server:
         settings = config(server, "ru", "uk", allow_failed=100)
-        with pytest.raises(ModelError, match=r"no item was translated into uk \(not translated 3\)") as caught:
+        with pytest.raises(
+            FailuresError, match=r"3 of 6 .*\(not translated 3\); no item was translated into Ukrainian"
+        ) as caught:
             translate(cases, tmp_path / "out", settings)
-        assert "leave the language out of" in str(caught.value.do)
+        assert "leave Ukrainian out of" in str(caught.value.do)
         assert not (tmp_path / "out" / "run.json").exists()
         number = len(server.questions)
         run = translate(cases, tmp_path / "out", config(server, "ru", allow_failed=100))

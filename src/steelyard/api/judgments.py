@@ -11,8 +11,10 @@ from steelyard.api.inputs import stored_batch
 from steelyard.api.loaded import FunctionChat, JudgeFunction, ScoresLike, scores_file
 from steelyard.api.outcomes import Outcome
 from steelyard.core.errors import ConfigError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.io.cases import read_cases
+from steelyard.io.verbs import refuse_ignored
 from steelyard.judging import judge_card
 from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judge_card import JudgeCards
@@ -52,7 +54,7 @@ def judge(
     ``price``, at ``max_failed`` requests or after ``max_hours`` it stops with CeilingError. With ``batch``, a folder,
     it writes batch files there, and the next call reads the results that were put there; ``release_batch`` names one
     whose requests are then free, ``any_batch_model`` accepts the name of another model. Raises WaitingError while
-    requests wait, ModelError where requests failed unless ``allow_failed``, and where the chat cannot be reached;
+    requests wait, FailuresError where requests failed unless ``allow_failed``, or all of them did;
     EvidenceError where no case can be compared.
 
     With ``dry_run`` nothing is sent or written: the result has for each of ``models`` the requests, tokens, money and
@@ -83,6 +85,9 @@ def judge(
         if dry_run:
             counted_by = None if tokenizer is None else Path(tokenizer)
             return stage.forecast(call.file(cases), call.out, config, tokenizer=counted_by, rate=rate, **common)
+        switch = Remedy("dry_run", value=True)
+        needless = {"tokenizer": tokenizer is not None, "rate": rate is not None}
+        refuse_ignored(needless, Advice("without ", switch), Advice("add ", switch))
         run = stage.judge(
             call.file(cases),
             call.out,

@@ -1,4 +1,4 @@
-"""The command line: the verbs by group. Errors that a user can cause end in exit code 2, ours in 1."""
+"""The command line: the verbs by group. Each error that a user can cause has its exit code; our own end in 1."""
 
 import errno
 import inspect
@@ -112,8 +112,8 @@ def verbs_by_name() -> dict[str, StageVerb | FunctionVerb | VerbGroup]:
 def main() -> None:
     """Run one verb.
 
-    Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling or waiting for batch files
-    or people, 130 interrupted.
+    Exit codes: 0 success, 1 more failures than allowed or an internal error, 2 user error, 3 stopped at a ceiling or
+    waiting for batch files or people, 130 interrupted.
     """
     escape_unencodable()
     try:
@@ -185,7 +185,7 @@ def _options(
 def _refuse(error: UserError) -> None:
     stopped = "stopped" if isinstance(error, CeilingError) else "waiting" if isinstance(error, WaitingError) else None
     log(f"{stopped or 'error'}: {error}")
-    sys.exit(3 if stopped else 2)
+    sys.exit(error.exit_code)
 
 
 def _refuse_usage(error: Any, words: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The errors that a user can cause. Errors of libraries are translated into these at the boundary.
+"""The errors that a user can cause or amend. Errors of libraries are translated into these at the boundary.
 
 UserError                the request cannot be carried out: exit code 2, no traceback
 ├── FileError            a file that is absent, empty, an LFS pointer, not UTF-8, or broken
@@ -7,8 +7,9 @@ UserError                the request cannot be carried out: exit code 2, no trac
 ├── KindError            a plug-in that does not exist, or a file of unknown format
 ├── OutputError          an output that cannot be written, or a folder that holds something else
 ├── ModelError           a model that cannot be used as a reward model as it stands
-├── CeilingError         a limit of the run's own on money, failures or time, at which it stopped
-├── WaitingError         answers that are yet to come, from batch files or people; the same run goes on with them
+├── FailuresError        more requests or items failed than the run allows; exit code 1
+├── CeilingError         a limit of the run's own on money, failures or time, at which it stopped; exit code 3
+├── WaitingError         answers that are yet to come, from batch files or people; exit code 3
 ├── MissingPartError     an optional group of packages that is not installed
 └── EvidenceError        cases that lack what the request needs (judgments, pairs, a ranking, a score)
 """
@@ -119,6 +120,9 @@ class UserError(Exception):
     ``key``: the dotted setting, if the problem is that of one.
     """
 
+    exit_code = 2
+    """The exit code of a command that ends with the error."""
+
     def __init__(
         self,
         problem: str,
@@ -190,8 +194,16 @@ class ModelError(UserError):
     """A model that cannot be used as a reward model as it stands."""
 
 
+class FailuresError(UserError):
+    """More requests or items failed than the run allows; what was answered is kept."""
+
+    exit_code = 1
+
+
 class CeilingError(UserError):
     """A run that stopped at a limit of its own on money, failures or time; the same run can go on."""
+
+    exit_code = 3
 
 
 class WaitingError(UserError):
@@ -199,6 +211,8 @@ class WaitingError(UserError):
 
     ``num_waiting``: the requests without a result, or the items that people have not finished.
     """
+
+    exit_code = 3
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import EvidenceError, FailuresError
 from steelyard.core.protocols import Bench, JudgeModel
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of, verb_for
@@ -221,9 +221,9 @@ def _won(case: Case, answers: Sequence[Answer]) -> Scores:
 
 
 def refuse_failed(judged: Judged) -> None:
-    """Raise EvidenceError if requests failed; other missing verdicts are outcomes, which a policy counts."""
+    """Raise FailuresError if requests failed; other missing verdicts are outcomes, which a policy counts."""
     if judged.num_failed:
-        raise EvidenceError(
+        raise FailuresError(
             f"{judged.num_failed} of {number_of(len(judged.outcomes), 'pair')} "
             f"{verb_for(judged.num_failed, 'has', 'have')} no verdict because requests failed",
             do=Advice(

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, NamedTuple
 
+from steelyard.core.errors import ConfigError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.settings_help import FunctionParameter, read_constant, read_parameters
 from steelyard.core.types import JsonObject
 
@@ -142,6 +144,12 @@ BATCH_OPTIONS = (
     Option("any_batch_model", "Read results under another model's name."),
 )
 """Use of batch files by a verb that asks models."""
+CEILINGS = (
+    Option("max_cost", "Stop when the replies cost this much."),
+    Option("max_failed", "Stop when more requests than this failed."),
+    Option("max_hours", "Stop after so many hours."),
+)
+"""Limits at which a verb that asks models stops."""
 ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME, or evidence=aligned; repeat.")
 MODEL = Option("model", "A trained model's folder, or a kind: steelyard list models.", complete="models")
 MODEL_SETTINGS = settings(
@@ -187,13 +195,31 @@ def verb_parameters(stage: str) -> Mapping[str, FunctionParameter]:
 
 
 def run_verb(module: ModuleType, verb: Verb, inputs: JsonObject, config: Any, *, force: bool) -> Any:
-    """Call the function of a stage's module, or the one that a switch among the inputs asks for."""
+    """Call the function of a stage's module, or the one that a switch among the inputs asks for.
+
+    Raises ConfigError for an input that only such a switch uses, without the switch.
+    """
     stage = module.__name__.rpartition(".")[2]
     chosen = [function for switch, function in verb.instead if inputs.pop(switch, False)]
     function = getattr(module, (*chosen, stage)[0])
     values = {**inputs, "config": config, "force": force}
-    taken = inspect.signature(function).parameters if chosen else values
+    taken = inspect.signature(function).parameters
+    if not chosen and (ignored := next((name for name in inputs if name not in taken), None)):
+        uses = ((switch, inspect.signature(getattr(module, other)).parameters) for switch, other in verb.instead)
+        switch = Remedy(next(switch for switch, parameters in uses if ignored in parameters), value=True)
+        refuse_ignored({ignored: True}, Advice("without ", switch), Advice("add ", switch))
     return function(**{name: value for name, value in values.items() if name in taken})
+
+
+def refuse_ignored(given: Mapping[str, bool], when: str, otherwise: str) -> None:
+    """Raise ConfigError for the first input or setting that is given and has no effect.
+
+    ``when`` says beside what, ``otherwise`` what to do where it is meant.
+    """
+    for name, is_given in given.items():
+        if is_given:
+            do = Advice("leave out ", Remedy(name), ", or ", otherwise)
+            raise ConfigError(Advice(Remedy(name), " has no effect ", when), where=name, do=do)
 
 
 def paragraphs(stage: str) -> Sequence[str]:

@@ -68,15 +68,12 @@ def ask_panel(
 
     ``allow_failed``: a run in which all requests fail goes on; null where the caller has no such option.
 
-    Raises ModelError where a chat cannot be asked, where the first 20 requests all fail without it, and where too large
-    a share of the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is
-    kept.
+    Raises ModelError where a chat cannot be asked and where too many replies are cut off, FailuresError where the first
+    20 requests all fail without it, and CeilingError at one of the ``ceilings``; what was answered until then is kept.
     """
     counts: dict[str, RequestCounts] = {}
     # What earlier calls spent counts towards a ceiling of cost, whichever member it was spent on.
-    has_cost_ceiling = ceilings is not None and ceilings.cost is not None
-    uses = tokens_used(panel, comparisons, ledger).values() if has_cost_ceiling else ()
-    budget = Budget(ceilings or Ceilings(), cost=sum(use.cost or 0.0 for use in uses))
+    budget = Budget(ceilings or Ceilings(), lambda: tokens_used(panel, comparisons, ledger).values())
     for member in panel.members:
         total = None if quietly else sum(map(member.num_requests, comparisons()))
         prompts = requests_by_prompt(_unfinished_first(member, comparisons, ledger), partial(requests_of, member))
@@ -288,7 +285,7 @@ class _ReplyStore:
         self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "", figures=figures)
 
     def add(self, reply: Reply, question: Question) -> None:
-        """Store the reply. Raises ModelError where all requests failed, those apart that failed in an earlier run.
+        """Store the reply. Raises FailuresError where all requests failed, those apart that failed in an earlier run.
 
         Too many cut replies, or replies without a cost under a ceiling of cost, end the sending.
         """

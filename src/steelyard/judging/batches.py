@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.core.comparison import Comparison, Reply, Request
-from steelyard.core.errors import ConfigError, ModelError, RecordError, WaitingError, choices
+from steelyard.core.errors import ConfigError, FailuresError, ModelError, RecordError, UserError, WaitingError, choices
 from steelyard.core.protocols import BatchChat
 from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import number_of
@@ -37,7 +37,7 @@ from steelyard.io.progress import bar, log
 from steelyard.judging.asking import PricedChat, ask_requests, requests_of
 from steelyard.judging.early_abort import MORE_TOKENS, CutReplies, FirstFailures, RequestCounts
 from steelyard.judging.panel import JudgePanel
-from steelyard.judging.token_use import Ceilings
+from steelyard.judging.token_use import Budget, Ceilings
 
 _DATE = re.compile(r"[-:@_](\d{3,8}|\d{4}-\d\d-\d\d)")
 """Suffixes that services add to a model's name: 0613, 20241022, 2024-07-18."""
@@ -89,7 +89,7 @@ class Batches:
 
     def __init__(self, plan: BatchPlan, ledger: Ledger) -> None:
         self.plan, self.ledger = plan, ledger
-        self.problem: ModelError | None = None
+        self.problem: UserError | None = None
         self._writers: list[BatchWriter] = []
         self._num_late = 0
 
@@ -150,7 +150,7 @@ class Batches:
         writer.close()
         try:
             tally.check(max_truncated, remedy)
-        except ModelError as error:
+        except (FailuresError, ModelError) as error:
             self.problem = self.problem or error
         return RequestCounts(tally.num_questions, tally.num_kept, tally.num_failed)
 
@@ -259,7 +259,7 @@ class _Tally:
         self._first_failure = self._first_failure or reply.detail or ""
 
     def check(self, max_truncated: float, remedy: str) -> None:
-        """Log the failures. Raises ModelError where another batch would be futile, as for requests that are sent."""
+        """Log the failures. Raises FailuresError or ModelError where another batch is futile, as for requests sent."""
         num_answered = self._cuts.num_answered
         if self._num_refused:
             of = number_of(num_answered - self._num_before + self._num_refused, "result")
@@ -267,7 +267,7 @@ class _Tally:
         if not num_answered and self.first_failures.is_futile(self._num_refused, len(self._refused_items)):
             problem = f"all {self._num_refused} results are failures ({self._first_failure[:200]})"
             do = "check the chat's settings; run the same again to write these requests to another batch file"
-            raise ModelError(problem, where=self.name, do=do)
+            raise FailuresError(problem, where=self.name, do=do)
         if fault := self._cuts.fault(max_truncated, model=self.name, remedy=remedy):
             raise fault
 
@@ -276,8 +276,8 @@ class _Tally:
 def open_batches(plan: BatchPlan, ledger: Ledger) -> Iterator[Batches]:
     """Open the folder of batch files for one call, whose block asks every model.
 
-    Raises WaitingError at the end where requests wait, ModelError where further batches would be futile; what has come
-    back is stored in both cases. After any other error the ledger and the folder are as before.
+    Raises WaitingError at the end where requests wait, FailuresError or ModelError where further batches are futile;
+    what has come back is stored in all cases. After any other error the ledger and the folder are as before.
     """
     with batch_folder(plan.folder):
         batches = Batches(plan, ledger)
@@ -346,13 +346,18 @@ def ask_panel_in_batches(
 
 @contextmanager
 def opened_requests(
-    plan: BatchPlan | None, release: str | None, ledger: Ledger, *, allow_failed: bool | None = None
+    plan: BatchPlan | None,
+    release: str | None,
+    ledger: Ledger,
+    *,
+    budget: Budget,
+    allow_failed: bool | None = None,
 ) -> Iterator[Callable[..., RequestCounts]]:
-    """Yield what asks the requests of a chat: now, or with a plan through batch files."""
+    """Yield what asks the requests of a chat: now, within a budget of all chats, or with a plan through batch files."""
     first_failures = FirstFailures.of(allow_failed=allow_failed)
     if plan is None:
         release_before_sending(release, ledger)
-        yield partial(ask_requests, first_failures=first_failures)
+        yield partial(ask_requests, first_failures=first_failures, budget=budget)
     else:
         with open_batches(plan, ledger) as batches:
             yield partial(batches.ask, first_failures=first_failures)

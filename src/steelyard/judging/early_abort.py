@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from steelyard.core.comparison import MODEL_LIMIT, SERVER_LIMIT, TOO_LONG, Question, Reply
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import FailuresError, ModelError
 from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.io.ledger import Ledger
@@ -24,6 +24,7 @@ MORE_TOKENS = Advice(
 )
 _REFUSED = re.compile(r"http_4(?:00|13|15|22)\b")
 """Refusals of the request itself: a server gives them as often as the request is sent."""
+_EMPTY = "empty"
 _PARAMETERS = {
     "max_tokens": "set chat.token_limit to max_completion_tokens",
     "max_completion_tokens": "set chat.token_limit to max_tokens",
@@ -44,7 +45,7 @@ class RequestCounts(NamedTuple):
 
 
 def refuse_failed(counts: Mapping[str, RequestCounts], ledger: Ledger, *, without: str) -> None:
-    """Raise ModelError if requests failed. ``without``: what they would be left without, for the remedy."""
+    """Raise FailuresError if requests failed. ``without``: what they would be left without, for the remedy."""
     num_failed = sum(count.num_failed for count in counts.values())
     if not num_failed:
         return
@@ -52,22 +53,28 @@ def refuse_failed(counts: Mapping[str, RequestCounts], ledger: Ledger, *, withou
     failures = ledger.failures()
     example = ledger.example_failure()
     reasons = ", ".join(f"{reason} {number}" for reason, number in failures.items())
-    # A prompt over the context fails as often as it is sent.
     again, shown = "run the same again", ""
     if {*failures} == {TOO_LONG}:
         is_local = MODEL_LIMIT in example
         again = "leave out the longest prompts, or use a model with a longer context" if is_local else _LONGER_CONTEXT
         shown = f"; such as {example.partition(': ')[2]}" if is_local else ""
-    if all(map(_REFUSED.match, failures)):
+    elif all(map(is_lasting, failures)):
         again, shown = change_of_request(example), f"; the server says: {_message(example)}"
-    raise ModelError(
+    raise FailuresError(
         f"{num_failed} of {number_of(num_questions, 'request')} failed ({reasons}); what was answered is kept{shown}",
         do=Advice(again, ", or say ", Remedy("allow_failed", value=True), f" to leave them without {without}"),
     )
 
 
+def is_lasting(failure: str) -> bool:
+    """Return whether a request fails so as often as it is sent: over the context, refused, or without any text."""
+    return failure.partition(":")[0] in (TOO_LONG, _EMPTY) or _REFUSED.match(failure) is not None
+
+
 def change_of_request(failure: str) -> str:
     """Return what to change after a failed request, by what the server said of it."""
+    if failure.partition(":")[0] == _EMPTY:
+        return "choose another model or program: this one writes nothing"
     if _REFUSED.match(failure) is None:
         return "check the chat's settings, and run the same again"
     message = failure.partition(":")[2]
@@ -111,13 +118,13 @@ class FirstFailures(NamedTuple):
         """Tell whether the failed first requests, and the number of their items, end the run."""
         return self.limit is not None and number > self.limit and num_items > self.num_allowed
 
-    def fault(self, number: int, num_items: int, failure: str, *, model: str) -> ModelError | None:
+    def fault(self, number: int, num_items: int, failure: str, *, model: str) -> FailuresError | None:
         """Return the error of a run whose first requests all failed, ``number`` of them; null while these may fail."""
         if not self.is_futile(number, num_items):
             return None
         change = change_of_request(failure)
         do = change if self.remedy is None else Advice(change, ", or say ", self.remedy, " to go on without these")
-        return ModelError(f"the first {number} requests all failed ({_message(failure)})", where=model, do=do)
+        return FailuresError(f"the first {number} requests all failed ({_message(failure)})", where=model, do=do)
 
 
 def _message(failure: str) -> str:

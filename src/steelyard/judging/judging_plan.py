@@ -21,6 +21,9 @@ from steelyard.io.scored_cases import HashCoverage, JoinedScores
 from steelyard.judging.pair_plans import PairChoice, PairPlan
 from steelyard.judging.panel import PanelChoice, PanelConfig, PanelMember, choose_panel
 from steelyard.judging.planning import JudgeTask, PlannedCase, plan_case
+from steelyard.judging.token_use import Ceilings
+
+_NO_CEILINGS = Ceilings()
 
 
 class Config(PanelConfig, frozen=True):
@@ -112,10 +115,12 @@ class JudgingPlan(NamedTuple):
                 raise ConfigError(f"no judgment of {self.cases} is by {judge!r}", where="judges", allowed=allowed)
 
 
-def choose_judges(config: Config, prices: Path | None, chat: Chat | None, *, needs_prices: bool) -> PanelChoice:
+def choose_judges(
+    config: Config, prices: Path | None, chat: Chat | None, ceilings: Ceilings = _NO_CEILINGS
+) -> PanelChoice:
     """Return the judges with their prices, those of a file or of the settings; ``chat`` is one that exists already.
 
-    Raises ConfigError where a model has no price and one is needed.
+    Raises ConfigError where a model has no price and a ceiling of cost needs one.
     """
     choice = choose_panel(
         config.task,
@@ -129,7 +134,8 @@ def choose_judges(config: Config, prices: Path | None, chat: Chat | None, *, nee
     if prices is not None:
         with toml_places(prices):
             choice = choice.priced(read_toml(prices), where=str(prices))
-    if needs_prices and any(member.price is None for member in choice.members):
-        do = Advice("name a file of prices, ", Remedy("prices", "prices.toml"), ", or ", Remedy("price", [1.0, 2.0]))
-        raise ConfigError("max_cost needs a price for every model", where="max_cost", do=do)
+    if any(member.price is None for member in choice.members):
+        ceilings.check(
+            Advice("name a file of prices, ", Remedy("prices", "prices.toml"), ", or ", Remedy("price", [1.0, 2.0]))
+        )
     return choice

@@ -47,18 +47,14 @@ class SendingRules(NamedTuple):
 
 def sending_rules(
     out: Path,
-    limits: tuple[float | None, int | None, float | None],
+    ceilings: Ceilings,
     *,
     batch: Path | None,
     release: str | None,
     any_model: bool,
     allow_failed: bool,
 ) -> SendingRules:
-    """Return the rules of these options; ``limits`` are the highest cost, number of failures and hours.
-
-    Raises ConfigError as `Ceilings.check` and `check_batch_options` do.
-    """
-    ceilings = Ceilings(*limits)
+    """Return the rules of these options. Raises ConfigError as `Ceilings.check` and `check_batch_options` do."""
     ceilings.check()
     most_failed = None if allow_failed else 0
     batches = check_batch_options(batch, out, ceilings, release=release, any_model=any_model, most_failed=most_failed)
@@ -84,7 +80,7 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
     """Ask every judge about every comparison of the plan, prompts with equal beginnings together.
 
     The comparisons lie in a temporary file of ``folder`` meanwhile. Raises EvidenceError where no case has one,
-    ModelError where requests failed unless the rules allow it, and as `ask_panel` and `ask_panel_in_batches` do.
+    FailuresError where requests failed unless the rules allow it, and as `ask_panel` and `ask_panel_in_batches` do.
     """
     with open_line_store(folder) as store:
         # Cases without a comparison are counted by reason.

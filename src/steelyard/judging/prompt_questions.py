@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.core.comparison import Question, Reply
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import FailuresError
 from steelyard.core.protocols import Chat
 from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.text import number_of
@@ -55,8 +55,8 @@ def ask_about_prompts(
 ) -> Iterator[Reply]:
     """Ask what has no reply in the ledger, and return all replies in the order of the questions, without thinking.
 
-    Raises ModelError where requests failed, unless ``allow_failed``, and as `ask_requests` does; what was answered is
-    kept.
+    Raises FailuresError where requests failed, unless ``allow_failed``, and as `ask_requests` does; what was answered
+    is kept.
     """
     number = sum(1 for _ in questions())
     requests = (as_request(question, chat.chat) for question in questions())
@@ -73,7 +73,7 @@ def ask_about_prompts(
     if counts.num_failed and not allow_failed:
         problem = f"{counts.num_failed} of {number_of(counts.num_questions, 'request')} failed; answers are kept"
         do = Advice("run the same again, or say ", Remedy("allow_failed", value=True), " to count those as unparsed")
-        raise ModelError(problem, where=chat.name, do=do)
+        raise FailuresError(problem, where=chat.name, do=do)
     return (_without_thinking(ledger.reply(as_request(question, chat.chat).id)) for question in questions())
 
 

@@ -54,7 +54,7 @@ def write_sampled(
     ask: Callable[..., RequestCounts],
     allow_failed: bool,
 ) -> None:
-    """Ask every model of a plan, and write what they answered. Raises ModelError where requests failed.
+    """Ask every model of a plan, and write what they answered. Raises FailuresError where requests failed.
 
     ``benches``: what no new prompt may overlap with, by file.
     """

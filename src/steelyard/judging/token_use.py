@@ -56,46 +56,18 @@ class Ceilings(NamedTuple):
     failed: int | None = None
     hours: float | None = None
 
-    def check(self) -> None:
-        """Raise ConfigError for a ceiling below zero, and for one that is not a finite number."""
+    def check(self, unpriced: str | None = None) -> None:
+        """Raise ConfigError for a ceiling below zero or not finite, and for one of cost where a model has no price.
+
+        ``unpriced`` is the remedy for a model without a price, null where all have one.
+        """
+        if self.cost is not None and unpriced is not None:
+            raise ConfigError("max_cost needs a price for every model", where="max_cost", do=unpriced)
         for name, limit in (("max_cost", self.cost), ("max_hours", self.hours)):
             if limit is not None and not 0 <= limit < inf:
                 raise ConfigError(f"{name} is {limit:g}", where=name, allowed="a number of 0 or more")
         if self.failed is not None and self.failed < 0:
             raise ConfigError(f"max_failed is {self.failed}", where="max_failed", allowed="a whole number of 0 or more")
-
-
-class Budget:
-    """The spending of one call, over all of its models; ``cost``: the price of the replies of earlier calls."""
-
-    def __init__(self, ceilings: Ceilings, cost: float = 0.0) -> None:
-        self.ceilings = ceilings
-        self._started = time.monotonic()
-        self._cost = cost
-        self._failed = 0
-
-    def close(self, cost: float, num_failed: int) -> None:
-        """Add what a model has spent in the end."""
-        self._cost += cost
-        self._failed += num_failed
-
-    def total_text(self, cost: float) -> str:
-        """Return what all models cost in words, with the cost of the present one in this call."""
-        return money_text(self._cost + cost)
-
-    def ceiling(self, cost: float, num_failed: int) -> Remedy | None:
-        """Return the ceiling that is reached as a setting with its value; null while there is room.
-
-        ``cost`` and ``num_failed`` are those of this call with the present model.
-        """
-        hours = (time.monotonic() - self._started) / 3600
-        spent = {"cost": self._cost + cost, "failed": self._failed + num_failed, "hours": hours}
-        limits = self.ceilings._asdict().items()
-        for name, limit in limits:
-            # So many failures are allowed; money and time are spent when they are reached.
-            if limit is not None and (spent[name] > limit or (spent[name] == limit and name != "failed")):
-                return Remedy(f"max_{name}", int(limit) if float(limit).is_integer() else limit)
-        return None
 
 
 class TokenCounts(NamedTuple):
@@ -184,6 +156,42 @@ class TokenUse(Record, frozen=True, kw_only=True):
             failed_reply=tokens.reply,
             unanswered_tries=unanswered_tries,
         )
+
+
+class Budget:
+    """The spending of one call, over all of its models; ``used``: the tokens of the replies of earlier calls.
+
+    They are counted only where a ceiling of cost needs them.
+    """
+
+    def __init__(self, ceilings: Ceilings, used: Callable[[], Iterable[TokenUse]] = tuple) -> None:
+        self.ceilings = ceilings
+        self._started = time.monotonic()
+        self._cost = 0.0 if ceilings.cost is None else sum(use.cost or 0.0 for use in used())
+        self._failed = 0
+
+    def close(self, cost: float, num_failed: int) -> None:
+        """Add what a model has spent in the end."""
+        self._cost += cost
+        self._failed += num_failed
+
+    def total_text(self, cost: float) -> str:
+        """Return what all models cost in words, with the cost of the present one in this call."""
+        return money_text(self._cost + cost)
+
+    def ceiling(self, cost: float, num_failed: int) -> Remedy | None:
+        """Return the ceiling that is reached as a setting with its value; null while there is room.
+
+        ``cost`` and ``num_failed`` are those of this call with the present model.
+        """
+        hours = (time.monotonic() - self._started) / 3600
+        spent = {"cost": self._cost + cost, "failed": self._failed + num_failed, "hours": hours}
+        limits = self.ceilings._asdict().items()
+        for name, limit in limits:
+            # So many failures are allowed; money and time are spent when they are reached.
+            if limit is not None and (spent[name] > limit or (spent[name] == limit and name != "failed")):
+                return Remedy(f"max_{name}", int(limit) if float(limit).is_integer() else limit)
+        return None
 
 
 def sum_tokens(replies: Iterable[Reply], price: AnyPrice | None, is_expected: Callable[[str], bool]) -> TokenUse:

@@ -1,7 +1,7 @@
 """The items of a bench in several languages: which are sources, and pairs of a source with its translation."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -9,14 +9,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.core.checks import content_id
-from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.errors import ConfigError, EvidenceError, FailuresError, choices, listed
 from steelyard.core.languages import english_name, language_key
-from steelyard.core.remedies import CODE, Advice, Command, Remedy
+from steelyard.core.remedies import CODE, FOLDER, KIND, Advice, Command, Remedy, joined
 from steelyard.core.text import number_of, response_text
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
+from steelyard.judging.early_abort import is_lasting
 from steelyard.translation.items import translated_case
-from steelyard.translation.requests import TranslatedItem
+from steelyard.translation.requests import FAILED, TranslatedItem
 
 _ENGLISH = "en"
 
@@ -79,10 +80,18 @@ class BenchFile(NamedTuple):
             )
             raise EvidenceError(problem, where=str(self.path), do=do)
 
+    def check_present(self, languages: Sequence[str]) -> None:
+        """Raise ConfigError for a language in which the file has no item besides those of the sources."""
+        present = {language_key(case.prompt.language or ""): case.prompt.language or "" for case in self.present()}
+        for language in languages:
+            if language_key(language) not in present:
+                problem = f"no translation is in {english_name(language) or language}"
+                raise ConfigError(problem, where="to", allowed=choices(language, present.values()))
+
     def check_translated(
         self, num_pairs: Counter[str], failed: Counter[tuple[str, str]], *, allow_failed: int, is_sent: bool
     ) -> None:
-        """Raise EvidenceError for no pair, and ModelError for too many translations that failed.
+        """Raise EvidenceError for no pair, and FailuresError for too many translations that failed.
 
         Those are more than ``allow_failed``, or all of a language. ``num_pairs`` counts the pairs by language,
         ``failed`` those that failed by language and reason. ``is_sent``: requests are sent now, not in batch files.
@@ -98,19 +107,21 @@ class BenchFile(NamedTuple):
         for (language, _), number in failed.items():
             left[language_key(language)] -= number
         without = [language for language in num_pairs if not left[language_key(language)]]
-        # Only a request that failed is sent again; in batch files those that may fail are not.
-        is_again = is_sent and any(reason.startswith("failed") for _, reason in failed)
-        again = "run the same again: what was answered is kept; or " if is_again else ""
-        if failed.total() > allow_failed:
-            problem = f"{failed.total():,} of {number_of(num_pairs.total(), 'translation')} failed ({_reasons(failed)})"
-            do = Advice(f"{again}say ", Remedy("allow_failed", failed.total()), " to leave them out")
-        elif without:
-            of_these = Counter({place: number for place, number in failed.items() if place[0] in without})
-            problem = f"no item was translated into {', '.join(without)} ({_reasons(of_these)})"
-            do = Advice(f"{again}choose another translator, or leave the language out of ", Remedy("to"))
-        else:
+        if failed.total() <= allow_failed and not without:
             return
-        raise ModelError(problem, where=str(self.path), do=do)
+        problem = f"{failed.total():,} of {number_of(num_pairs.total(), 'translation')} failed ({_reasons(failed)})"
+        # Only a request that failed is sent again; in batch files those that may fail are not.
+        requests = [reason.removeprefix(FAILED) for _, reason in failed if reason.startswith(FAILED)]
+        is_again = is_sent and not all(map(is_lasting, requests))
+        ways = ["run the same again: what was answered is kept"] if is_again else []
+        ways.append(Advice("choose another translator, ", Remedy("chat.kind", KIND, (Remedy("out", FOLDER),))))
+        if without:
+            names = listed([english_name(language) or language for language in without])
+            problem = f"{problem}; no item was translated into {names}"
+            ways.append(Advice(f"leave {names} out of ", Remedy("to")))
+        else:
+            ways.append(Advice("say ", Remedy("allow_failed", failed.total()), " to leave them out"))
+        raise FailuresError(problem, where=str(self.path), do=joined("; or ", ways))
 
     def sources(self) -> Iterator[Case]:
         """Yield the items in the source language, each with its code."""
@@ -161,10 +172,13 @@ class CheckedPair(NamedTuple):
     item: TranslatedItem | None = None
 
 
-def present_pairs(bench: BenchFile) -> Iterator[CheckedPair]:
-    """Yield the pairs that the file has already. Items without a source are left out."""
+def present_pairs(bench: BenchFile, languages: Sequence[str] = ()) -> Iterator[CheckedPair]:
+    """Yield the pairs that the file has already, of these ``languages`` if any. Items without a source are left out."""
     sources = {case.prompt.id: case for case in bench.sources()}
+    wanted = {language_key(language) for language in languages}
     for case in bench.present():
+        if wanted and language_key(case.prompt.language or "") not in wanted:
+            continue
         if (source := sources.get(case.prompt.id)) is not None:
             yield CheckedPair(source, _with_responses_of(source, case), case.prompt.language or "")
 

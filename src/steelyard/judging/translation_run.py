@@ -53,7 +53,7 @@ def write_examined(
     People review ``num_review`` undamaged items of each language besides all damaged ones, drawn by ``seed``.
     ``is_sent``: the requests are sent now, not in batch files. With ``is_made`` the cases are written, too, each source
     followed by its new translations. In the subsets ``prompt_only`` responses stay as they are. With ``encode`` the
-    meanings are compared. Raises ModelError for more than ``allow_failed`` items without a translation and for a
+    meanings are compared. Raises FailuresError for more than ``allow_failed`` items without a translation and for a
     language without any, before anything is written, and EvidenceError for no pair.
     """
     languages, failed = Counter[str](), Counter[tuple[str, str]]()

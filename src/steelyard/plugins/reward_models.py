@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import STOPPED, checked_scores, with_hashes
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import FileError, ModelError
+from steelyard.core.errors import FailuresError, FileError, ModelError
 from steelyard.core.plugins import kinds, load
 from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.remedies import FOLDER, Advice, Command, Placeholder, Remedy
@@ -237,8 +237,8 @@ def write_scores(
 ) -> Path:
     """Write ``{part}.jsonl``, a line for each case, in order, and return its path; ``count`` takes each line.
 
-    After a kill only the rest is scored. Raises EvidenceError for a score that is not a finite number, ModelError where
-    requests to a judge failed: it keeps its replies itself, so that a failed request leaves no line.
+    After a kill only the rest is scored. Raises EvidenceError for a score that is not a finite number, FailuresError
+    where requests to a judge failed: it keeps its replies itself, so that a failed request leaves no line.
     """
     is_judge = isinstance(model, JudgeModel)
     num_failed = num_responses = 0
@@ -255,7 +255,7 @@ def write_scores(
                 count(line)
             file.write(msgspec.json.encode(line) + b"\n")
         if is_judge and num_failed:
-            raise ModelError(
+            raise FailuresError(
                 f"{num_failed} of {number_of(num_responses, 'response')} {verb_for(num_failed, 'has', 'have')} no "
                 "score "
                 "because requests failed",

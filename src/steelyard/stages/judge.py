@@ -17,7 +17,17 @@ from steelyard.core.protocols import Chat
 from steelyard.core.types import Run
 from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.io.verbs import BATCH_OPTIONS, CASES, SERVER_SETTINGS, Option, SettingOption, Verb, in_panel, settings
+from steelyard.io.verbs import (
+    BATCH_OPTIONS,
+    CASES,
+    CEILINGS,
+    SERVER_SETTINGS,
+    Option,
+    SettingOption,
+    Verb,
+    in_panel,
+    settings,
+)
 from steelyard.judging.forecast import CountTokens, JudgeForecast, forecast_panel
 from steelyard.judging.judge_card import check_people
 from steelyard.judging.judged_cases import with_card, write_judged
@@ -26,6 +36,7 @@ from steelyard.judging.judging_run import SendingRules, ask_all, sending_rules
 from steelyard.judging.judging_summary import JudgingSummary
 from steelyard.judging.panel import JudgePanel, PanelChoice, asked_settings, build_panel
 from steelyard.judging.run_status import JudgeStatus, replies_per_second, status_of
+from steelyard.judging.token_use import Ceilings
 
 _DEFAULT = Config()
 _UNDECIDING = ("members", "price", "prefix_distance", "prime", "max_truncated")
@@ -66,9 +77,7 @@ VERB = Verb(
         *in_panel(
             "Cost",
             Option("prices", "A TOML file of prices by model."),
-            Option("max_cost", "Stop when the replies cost this much."),
-            Option("max_failed", "Stop when more requests than this failed."),
-            Option("max_hours", "Stop after so many hours."),
+            *CEILINGS,
             Option("dry_run", "Forecast the cost; send and write nothing."),
             Option("tokenizer", "For the forecast: a tokenizer's folder. Default: characters, by script."),
             Option("rate", "For the forecast: requests a second."),
@@ -111,14 +120,15 @@ def judge(
     command goes on after a limit or an interruption (docs/howto/judge.md). A panel is ``config="panel.toml"``
     with a [[members]] table for each judge. ``batch`` is often at half the price (docs/howto/batch.md).
 
-    Raises ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a
-    verdict, for the reason ``failed``), and where a chat cannot be reached; CeilingError at a ceiling; WaitingError
+    Raises FailuresError where requests failed and ``allow_failed`` is not set (with it they are judgments without a
+    verdict, for the reason ``failed``), or all of them did; CeilingError at a ceiling; WaitingError
     while requests of batch files wait; EvidenceError where no case has a comparison, or no label of people's.
     """
-    judges = choose_judges(config, prices, chat, needs_prices=max_cost is not None)
+    ceilings = Ceilings(max_cost, max_failed, max_hours)
+    judges = choose_judges(config, prices, chat, ceilings)
     rules = sending_rules(
         out,
-        (max_cost, max_failed, max_hours),
+        ceilings,
         batch=batch,
         release=release_batch,
         any_model=any_batch_model,
@@ -132,7 +142,7 @@ def judge(
 def check_settings(config: Config) -> None:
     """Raise what the settings alone are refused for; files of the judges may be made by other stages first."""
     with suppress(FileError):
-        choose_judges(config, None, None, needs_prices=False)
+        choose_judges(config, None, None)
 
 
 def forecast(
@@ -153,7 +163,7 @@ def forecast(
     """
     if rate is not None and not 0 < rate < inf:
         raise ConfigError(f"rate is {rate:g}", where="rate", allowed="a number of requests a second above 0")
-    judges, plan = choose_judges(config, prices, chat, needs_prices=False), JudgingPlan(cases, config, scores)
+    judges, plan = choose_judges(config, prices, chat), JudgingPlan(cases, config, scores)
     plan.check()
     count_tokens: CountTokens | None = None
     if tokenizer is not None:

@@ -108,7 +108,7 @@ def prompts(
     Example: `steelyard prompts bench.jsonl --language-bound drop --out kept`
 
     Raises ConfigError for settings that cannot be met, EvidenceError where no prompt stays, RecordError for a category
-    by people that the taxonomy lacks, ModelError where requests failed unless ``allow_failed``, MissingPartError
+    by people that the taxonomy lacks, FailuresError where requests failed unless ``allow_failed``, MissingPartError
     without `multilingual`.
 
     >>> prepared = sy.prompts(cases, near_duplicates="off", language_shares={"en": 0.5, "zh": 0.5})

@@ -5,11 +5,12 @@ Requests go through a ledger, as those of `judge`: an interrupted run resumes an
 prompt is itself a case that they answer.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from steelyard.core.types import Run
+from steelyard.core.types import Case, Run
 from steelyard.evaluation.prompt_files import bench_texts
 from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
 from steelyard.io.lines import check_readable
@@ -17,6 +18,7 @@ from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import (
     BATCH_OPTIONS,
     CASES,
+    CEILINGS,
     BatchFolder,
     CaseFile,
     Option,
@@ -26,14 +28,12 @@ from steelyard.io.verbs import (
     in_panel,
 )
 from steelyard.judging.batches import check_batch_options, opened_requests
-from steelyard.judging.sampling import (
-    build_models,
-)
+from steelyard.judging.sampling import build_models, tokens_used
 from steelyard.judging.sampling_forecast import SampledSoFar, SamplingForecast, forecast_sampling
 from steelyard.judging.sampling_plans import check_prompts, chosen_plan
 from steelyard.judging.sampling_run import Config, answered_cases, write_sampled
 from steelyard.judging.sampling_summary import SamplingSummary
-from steelyard.judging.token_use import Ceilings
+from steelyard.judging.token_use import Budget, Ceilings
 
 _DEFAULT = Config()
 
@@ -50,7 +50,7 @@ VERB = Verb(
         SettingOption("turns"),
         SettingOption("seed"),
         Option("allow_failed", "Finish although requests failed: no responses from those."),
-        Option("dry_run", "Forecast requests, tokens and money; send and write nothing."),
+        *in_panel("Cost", *CEILINGS, Option("dry_run", "Forecast requests, tokens and money; send and write nothing.")),
         *in_panel("Batch files", *BATCH_OPTIONS),
     ),
     instead=(("dry_run", "forecast"),),
@@ -64,6 +64,9 @@ def sample(
     config: Config = _DEFAULT,
     *,
     allow_failed: bool = False,
+    max_cost: float | None = None,
+    max_failed: int | None = None,
+    max_hours: float | None = None,
     batch: BatchFolder | None = None,
     release_batch: str | None = None,
     any_batch_model: bool = False,
@@ -82,8 +85,9 @@ def sample(
 
     Shipped plans: `cheems` (the twelve models of CheemsBench) and `local` (one model in a folder), in recipes/plans.
 
-    Raises ConfigError for a plan that is wrong, WaitingError while requests of batch files wait, ModelError where
-    requests failed unless ``allow_failed``, EvidenceError for a model that answers none of the prompts.
+    Raises ConfigError for a plan that is wrong, WaitingError while requests of batch files wait, CeilingError at a
+    ceiling, FailuresError where requests failed unless ``allow_failed``, EvidenceError for a model that answers none
+    of the prompts.
 
     >>> plan = {"models": [{"chat": {"kind": "recorded", "path": "replies.jsonl", "name": "a-model"}}]}
     >>> sampled = sy.sample(cases, plan=plan)
@@ -102,21 +106,27 @@ def sample(
     for place, bench in enumerate(map(Path, against), 1):
         check_readable(bench)
         inputs[f"against.{place}"] = bench
-
+    ceilings = Ceilings(max_cost, max_failed, max_hours)
+    is_unpriced = any(model.price is None for model in choice.plan.models)
+    ceilings.check("give every model of the plan a price, such as price = [1.0, 2.0]" if is_unpriced else None)
     batches = check_batch_options(
         batch,
         out,
-        Ceilings(),
+        ceilings,
         release=release_batch,
         any_model=any_batch_model,
         most_failed=None if allow_failed else 0,
     )
 
+    def answered() -> Iterator[Case]:
+        return answered_cases(cases, choice.plan, config)
+
     def write(result: Result) -> None:
         check_prompts(cases, choice.plan)
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             models = build_models(choice, seed=config.seed)
-            with opened_requests(batches, release_batch, ledger, allow_failed=allow_failed) as ask:
+            budget = Budget(ceilings, lambda: tokens_used(models, answered, ledger).values())
+            with opened_requests(batches, release_batch, ledger, budget=budget, allow_failed=allow_failed) as ask:
                 benches = (
                     {} if rewrite is None else {path: bench_texts(Path(path), rewrite.overlap) for path in against}
                 )

@@ -15,12 +15,14 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import FileError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, Meta, Run
 from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import (
     BATCH_OPTIONS,
     CASES,
+    CEILINGS,
     SERVER_SETTINGS,
     BatchFolder,
     CaseFile,
@@ -28,10 +30,11 @@ from steelyard.io.verbs import (
     SettingOption,
     Verb,
     in_panel,
+    refuse_ignored,
 )
 from steelyard.judging.batches import check_batch_options, opened_requests
 from steelyard.judging.forecast import Forecast
-from steelyard.judging.token_use import AnyPrice, Ceilings
+from steelyard.judging.token_use import AnyPrice, Budget, Ceilings
 from steelyard.judging.translating import ask_translations, forecast_translations, read_translations, tokens_used
 from steelyard.judging.translation_pairs import BenchFile, CheckedPair, made_pairs, present_pairs
 from steelyard.judging.translation_run import write_examined
@@ -47,7 +50,8 @@ class Config(BaseConfig, frozen=True):
     """Settings of a translation. With ``check_only`` the translations in the file are examined, and none is made."""
 
     to: tuple[str, ...] = ()
-    """The languages to translate into, by their codes (BCP 47 or FLORES): zh-Hans, de, arb_Arab."""
+    """The languages to translate into, by their codes (BCP 47 or FLORES): zh-Hans, de, arb_Arab. With check_only: the
+    languages to examine. Default there: all of the file."""
     source: str | None = None
     """The language to translate from. Default: English."""
     chat: Meta = msgspec.field(default_factory=dict)
@@ -79,6 +83,9 @@ _DEFAULT = Config()
 _UNDECIDING = ("max_truncated", "allow_failed", "price")
 """Settings that end a run and decide no translation: an interrupted run goes on with others."""
 
+_ASKING = ("price", "max_characters", "max_tokens", "max_truncated", "allow_failed")
+"""Settings that decide nothing where translations are examined only."""
+
 VERB = Verb(
     "Prompts and responses",
     33,
@@ -91,7 +98,7 @@ VERB = Verb(
         *SERVER_SETTINGS,
         SettingOption("check_only"),
         SettingOption("allow_failed"),
-        Option("dry_run", "Forecast requests, tokens and money; send and write nothing."),
+        *in_panel("Cost", *CEILINGS, Option("dry_run", "Forecast requests, tokens and money; send and write nothing.")),
         *in_panel("Batch files", *BATCH_OPTIONS),
     ),
     instead=(("dry_run", "forecast"),),
@@ -103,6 +110,9 @@ def translate(
     out: Path,
     config: Config = _DEFAULT,
     *,
+    max_cost: float | None = None,
+    max_failed: int | None = None,
+    max_hours: float | None = None,
     batch: BatchFolder | None = None,
     release_batch: str | None = None,
     any_batch_model: bool = False,
@@ -125,12 +135,21 @@ def translate(
 
     Raises ConfigError for an unknown or a repeated language, EvidenceError for a file without items of the source
     language, or with judgments or ratings alone, which do not hold for translations, WaitingError while requests of
-    batch files wait, ModelError where more than ``allow_failed`` items failed, or all of a language.
+    batch files wait, FailuresError where more than ``allow_failed`` items failed, or all of a language.
 
     >>> examined = sy.translate(cases, check_only=True)
     >>> examined.summary.languages["zh"].num_items
     20
     """
+    _check_mode(
+        config,
+        batch=batch is not None,
+        release_batch=release_batch is not None,
+        any_batch_model=any_batch_model,
+        max_cost=max_cost is not None,
+        max_failed=max_failed is not None,
+        max_hours=max_hours is not None,
+    )
     choice = None
     settings = {key: value for key, value in msgspec.to_builtins(config).items() if key not in _UNDECIDING}
     inputs = {"cases": cases}
@@ -140,18 +159,22 @@ def translate(
         choice = TranslatorChoice.of(config.chat, config.price, config.source, config.to)
         settings["chat"] = choice.settings()
         inputs |= choice.inputs()
+    ceilings = Ceilings(max_cost, max_failed, max_hours)
+    ceilings.check(Advice("say ", Remedy("price", [1.0, 2.0])) if config.price is None else None)
     batches = check_batch_options(
-        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, most_failed=config.allow_failed
+        batch, out, ceilings, release=release_batch, any_model=any_batch_model, most_failed=config.allow_failed
     )
 
     def write(result: Result) -> None:
         bench = BenchFile.read(cases, config.source)
         if choice is None:
-            _record(result, bench, config, lambda: present_pairs(bench))
+            bench.check_present(config.to)
+            _record(result, bench, config, lambda: present_pairs(bench, config.to))
             return
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             translation = _translation(choice, bench, config)
-            with opened_requests(batches, release_batch, ledger) as ask:
+            budget = Budget(ceilings, lambda: (tokens_used(translation, bench.sources(), ledger),))
+            with opened_requests(batches, release_batch, ledger, budget=budget) as ask:
                 ask_translations(
                     translation,
                     bench.sources,
@@ -180,6 +203,7 @@ def translate(
 
 def forecast(cases: Path, out: Path, config: Config = _DEFAULT) -> Forecast:
     """Return the requests of the first round. A reply that comes back damaged takes further ones."""
+    _check_mode(config, dry_run=True)
     choice = TranslatorChoice.of(config.chat, config.price, config.source, config.to)
     bench = BenchFile.read(cases, config.source)
     with read_ledger(out / LEDGER_FILE) as ledger:
@@ -189,9 +213,19 @@ def forecast(cases: Path, out: Path, config: Config = _DEFAULT) -> Forecast:
 
 def check_settings(config: Config) -> None:
     """Raise what the settings alone are refused for; the translator's files may be made by other stages first."""
+    _check_mode(config)
     if not config.check_only:
         with suppress(FileError):
             TranslatorChoice.of(config.chat, config.price, config.source, config.to)
+
+
+def _check_mode(config: Config, **given: bool) -> None:
+    """Raise ConfigError for what only asking uses where nothing is asked; ``given`` are the inputs of that kind."""
+    if config.check_only:
+        settings = {name: getattr(config, name) != getattr(_DEFAULT, name) for name in _ASKING}
+        chat = {f"chat.{name}": True for name in config.chat}
+        check_only = Remedy("check_only")
+        refuse_ignored(chat | settings | given, Advice("beside ", check_only), check_only)
 
 
 def _translation(choice: TranslatorChoice, bench: BenchFile, config: Config) -> Translation:

@@ -46,7 +46,7 @@ _CLIP_EPSILON = 1e-6
 def process_group() -> Iterator[World]:
     """Join the processes of one training: rank 0 writes messages, and a UserError ends all processes.
 
-    Of many processes the first with a UserError reports it, and each exits with code 2. So does a process that loses
+    Of many processes the first with a UserError reports it, and each exits with its code. So does a process that loses
     another one, which a signal or the kernel has ended. Any other failure is left to the launcher, which ends the other
     processes. Within an existing group this yields that group.
     """
@@ -72,9 +72,10 @@ def process_group() -> Iterator[World]:
                 silence.enter_context(redirect_stderr(io.StringIO()))
             yield World(rank, size)
     except (UserError, RuntimeError) as error:
-        _log_once(_user_error(error), PrefixStore("steelyard", store), rank)
+        user_error = _user_error(error)
+        _log_once(user_error, PrefixStore("steelyard", store), rank)
         _leave_group()
-        raise SystemExit(2) from error
+        raise SystemExit(user_error.exit_code) from error
     _leave_group()
 
 

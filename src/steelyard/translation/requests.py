@@ -40,9 +40,9 @@ NUM_TRIES = 3
 _FEWEST_TOKENS, _TOKENS_PER_CHARACTER = 256, 3
 """Tokens that a reply may need: of the scripts in use none takes more tokens for a character of the source."""
 
-_FAILED = "failed, "
+FAILED = "failed, "
 """The beginning of problems after which the same is not sent again in other words."""
-_TOO_LONG = f"{_FAILED}{TOO_LONG}"
+_TOO_LONG = f"{FAILED}{TOO_LONG}"
 """The one of them after which a text is sent block by block."""
 
 _TASK = """\
@@ -142,7 +142,7 @@ def translate_item(texts: Sequence[ItemText], rules: TranslationRules) -> Steps:
         shown: tuple[Message, ...] = ()
         for group in _groups(rest, rules.max_characters):
             shown = yield from _translate_document(group, shown, rules, done)
-            failed = {each.problem for each in done.values() if each.problem and each.problem.startswith(_FAILED)}
+            failed = {each.problem for each in done.values() if each.problem and each.problem.startswith(FAILED)}
             if failed - {_TOO_LONG}:
                 # What failed fails in other words, too: the item is listed, and nothing more of it is sent.
                 missing = TranslatedText(None, "whole", failed.pop())
@@ -199,7 +199,7 @@ def _translate_document(
     written: dict[str, str] = {}
     for number in range(NUM_TRIES):
         missing = [each for each in group if each.name not in written]
-        if not missing or any(problem.startswith(_FAILED) for problem in problems.values()):
+        if not missing or any(problem.startswith(FAILED) for problem in problems.values()):
             break
         (reply,) = yield (document.question(shown, rules, _again(number, problems.values(), rules)),)
         read = document.read(reply, rules.target)
@@ -224,7 +224,7 @@ def _failure(reply: Reply) -> str | None:
     """Return why a reply has no text to read; null where it has one."""
     if reply.failure != "failed":
         return reply.failure
-    return _FAILED + (reply.detail or "without a reason").partition(":")[0]
+    return FAILED + (reply.detail or "without a reason").partition(":")[0]
 
 
 def _checked(
@@ -313,7 +313,7 @@ def _translate_blocks(
             for part in parts
             if (source := source_of(part)) not in done
             and has_prose(part)
-            and not problems.get(source, "").startswith(_FAILED)
+            and not problems.get(source, "").startswith(FAILED)
             and not (rules.is_engine and problems.get(source, "marks") != "marks")
         }
         if not missing:
