@@ -463,7 +463,7 @@ def test_a_language_without_any_translation_ends_the_run_though_all_may_fail(tmp
     with chatting(refusing) as server:
         settings = config(server, "ru", "uk", allow_failed=100)
         with pytest.raises(
-            FailuresError, match=r"3 of 6 .*\(not translated 3\); no item was translated into Ukrainian"
+            FailuresError, match=r"3 of 6 .*\(Ukrainian: not translated 3\); no item was translated into Ukrainian"
         ) as caught:
             translate(cases, tmp_path / "out", settings)
         assert "leave Ukrainian out of" in str(caught.value.do)

@@ -91,6 +91,16 @@ def test_a_ceiling_of_failures_ends_a_run_that_allows_more(cases, tmp_path):
     assert len(server.questions) < 8
 
 
+def test_an_unfinished_run_goes_on_with_a_bench_that_was_edited(cases, tmp_path):
+    with chatting(lambda question: (500, b"") if "number 7" in str(question) else as_asked(question)) as server:
+        with pytest.raises(FailuresError, match="1 of 24 translations failed"):
+            translate(cases, tmp_path / "out", config(server))
+        write_cases(cases, [item(number) for number in range(24) if number != 7] + [item(99)])
+        run = translate(cases, tmp_path / "out", config(server))
+        assert len(server.questions) == 24 + 1
+        assert run.summary.languages["ru"].num_translated == 24
+
+
 def test_a_ceiling_of_cost_needs_a_price(cases, tmp_path):
     with chatting(as_asked) as server, pytest.raises(ConfigError, match="max_cost needs a price"):
         translate(cases, tmp_path / "out", config(server), max_cost=1.0)

@@ -100,7 +100,7 @@ class RunRequest(Record, frozen=True, kw_only=True):
     def continues(self, other: "RunRequest", changeable: tuple[str, ...] = ()) -> bool:
         """Return whether this request goes on with an unfinished run: it may permit what that one was refused for.
 
-        Settings that are ``changeable`` may differ.
+        Settings and inputs that are ``changeable`` may differ.
         """
         keys = (request._without(changeable)._key(is_permission_kept=False) for request in (self, other))
         return next(keys) == next(keys)
@@ -116,7 +116,8 @@ class RunRequest(Record, frozen=True, kw_only=True):
 
     def _without(self, names: tuple[str, ...]) -> "RunRequest":
         config = {name: value for name, value in self.config.items() if name not in names}
-        return msgspec.structs.replace(self, config=config)
+        inputs = {role: file for role, file in self.inputs.items() if role not in names}
+        return msgspec.structs.replace(self, config=config, inputs=inputs)
 
     def _key(self, *, is_permission_kept: bool = True) -> list[Any]:
         config = self.config.items()
@@ -187,8 +188,8 @@ def result_folder(
     (``{"cases": path}``); an `Input` has the hash of a source that only its own program reads, such as a database.
     ``is_finished`` is true if the folder already holds a run of an
     equal request: then there is nothing to do. ``force`` first removes the files of an earlier run, and nothing else.
-    After a kill the same call continues in the same folder, also with other values of the settings ``changeable``, on
-    which nothing depends that an unfinished run stores. Raises OutputError if the folder holds another run or
+    After a kill the same call continues in the same folder, also with other settings and inputs of the names
+    ``changeable``, on which nothing depends that an unfinished run stores. Raises OutputError if the folder holds another run or
     other files, and while another process writes there.
     """
     if folder.exists() and not folder.is_dir():

@@ -109,7 +109,8 @@ class BenchFile(NamedTuple):
         without = [language for language in num_pairs if not left[language_key(language)]]
         if failed.total() <= allow_failed and not without:
             return
-        problem = f"{failed.total():,} of {number_of(num_pairs.total(), 'translation')} failed ({_reasons(failed)})"
+        reasons = _reasons(failed, is_of_several=len(num_pairs) > 1)
+        problem = f"{failed.total():,} of {number_of(num_pairs.total(), 'translation')} failed ({reasons})"
         # Only a request that failed is sent again; in batch files those that may fail are not.
         requests = [reason.removeprefix(FAILED) for _, reason in failed if reason.startswith(FAILED)]
         is_again = is_sent and not all(map(is_lasting, requests))
@@ -155,12 +156,13 @@ class BenchFile(NamedTuple):
             pass
 
 
-def _reasons(failed: Counter[tuple[str, str]]) -> str:
-    """Return the number of failed translations by reason, the most frequent first."""
-    numbers = Counter[str]()
-    for (_, reason), number in failed.items():
-        numbers[reason] += number
-    return ", ".join(f"{reason} {number}" for reason, number in numbers.most_common())
+def _reasons(failed: Counter[tuple[str, str]], *, is_of_several: bool) -> str:
+    """Return the failed translations by reason, and by language where the bench is in several, the most first."""
+    shown = [
+        (f"{english_name(language) or language}: " if is_of_several else "") + f"{reason} {number:,}"
+        for (language, reason), number in failed.most_common()
+    ]
+    return listed(shown)
 
 
 class CheckedPair(NamedTuple):

@@ -196,8 +196,8 @@ def translate(
                 protocol=translation.model.chat.protocol(),
             )
 
-    # A language more or less: replies are stored by their questions.
-    arguments = {"config": settings, "inputs": inputs, "changeable": ("to",), "force": force}
+    # A language more or less, or an item that was edited: replies are stored by their questions.
+    arguments = {"config": settings, "inputs": inputs, "changeable": ("to", "cases"), "force": force}
     return run_stage(out, "translate", Run[TranslateSummary], write, **arguments)
 
 
