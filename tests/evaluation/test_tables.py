@@ -8,7 +8,9 @@ from steelyard.evaluation.tables import (
     count,
     decimal,
     decimal_interval,
+    group_word,
     isolate,
+    language_word,
     p_relation,
     p_value,
     pair_name,
@@ -20,6 +22,18 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.report.leaderboard import value_with_interval
+
+
+def test_languages_have_names_that_tell_the_codes_of_a_file_apart():
+    names = [language_word(code) for code in ("ru", "rus_Cyrl", "zh", "zh-Hans", "zh-CN", "zh-TW", "pt-BR", "RU")]
+    assert len(set(names)) == len(names), "two rows of a table, or two keys of a dictionary"
+    assert names[0] == word("name_of_ru", "Russian")
+    assert names[1] == f"{names[0]} (rus_Cyrl)"
+    assert names[3] == word("name_of_zh_hans", "Simplified Chinese")
+    assert language_word("tlh") == "tlh"
+    assert language_word("unspecified") == word("no_language", "unspecified")
+    assert group_word("language", "de") == word("name_of_de", "German")
+    assert group_word("subset", "de") == "de"
 
 
 def test_pieces_of_an_answer_are_its_whole_text_with_the_marked_ones_told_apart():

@@ -13,7 +13,7 @@ from steelyard.curation.filter_study import (
     PrecisionStudy,
     PreferencePrecision,
 )
-from steelyard.evaluation.tables import DASH, word
+from steelyard.evaluation.tables import DASH, language_word, word
 from steelyard.io.cases import write_cases
 from steelyard.io.lineage import record_folder
 from steelyard.io.rows import write_rows
@@ -51,7 +51,7 @@ def test_a_split_shows_every_category_and_language_in_its_parts(tmp_path):
     assert [sorted(table.rows) for table in tables] == [
         [("test", "4", "20.0%"), ("train", "16", "80.0%")],
         [("code", "10", "8 (80.0%)", "2 (20.0%)"), ("数学", "10", "8 (80.0%)", "2 (20.0%)")],
-        [("en", "10", "8 (80.0%)", "2 (20.0%)"), ("zh", "10", "8 (80.0%)", "2 (20.0%)")],
+        [(language_word(name), "10", "8 (80.0%)", "2 (20.0%)") for name in ("en", "zh")],
     ]
 
 

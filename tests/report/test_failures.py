@@ -4,7 +4,7 @@ import pytest
 
 from evaluation_summaries import scored_item
 from report_runs import evaluate_run, made_cases
-from steelyard.evaluation.tables import word
+from steelyard.evaluation.tables import language_word, word
 from steelyard.report.failures import error_map, failure_section, failure_sentences, find_failures, group_name
 from steelyard.report.items import JoinedItems, pack
 from steelyard.report.sources import read_sources
@@ -124,8 +124,12 @@ def test_with_several_languages_a_row_is_a_category_in_a_language():
     hebrew = [two(f"q{at}", 1.0, category="x", language="he") for at in range(12)]
     (model,) = find_failures(JoinedItems({}, [[*chinese, *hebrew]]), ["m"]).models
     titles = {row.title for row in error_map("m", 0, model.groups).rows}
-    assert titles == {word("all"), f"数学{word('comma', ', ')}zh", f"x{word('comma', ', ')}he"}
-    assert group_name(model.groups.groups[0]) in titles | {"zh", "数学"}
+    assert titles == {
+        word("all"),
+        f"数学{word('comma', ', ')}{language_word('zh')}",
+        f"x{word('comma', ', ')}{language_word('he')}",
+    }
+    assert group_name(model.groups.groups[0]) in titles | {language_word("zh"), "数学"}
 
 
 def test_where_no_category_in_a_language_can_be_tested_rows_are_categories_and_languages():
@@ -134,7 +138,7 @@ def test_where_no_category_in_a_language_can_be_tested_rows_are_categories_and_l
     )
     (model,) = find_failures(items, ["m"]).models
     titles = [row.title for row in error_map("m", 0, model.groups).rows]
-    assert titles == [word("all"), "数学", "x", "zh", "he"]
+    assert titles == [word("all"), "数学", "x", language_word("zh"), language_word("he")]
 
 
 def test_a_page_of_a_run_begins_with_its_failures_and_one_without_scores_has_none(tmp_path):

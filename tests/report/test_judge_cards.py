@@ -1,5 +1,5 @@
 from steelyard.core.types import Judgment
-from steelyard.evaluation.tables import word
+from steelyard.evaluation.tables import language_word, word
 from steelyard.judging.judge_card import JudgeCards, judge_cards
 from steelyard.report.judge_cards import card_panels, card_sentences
 from strategies import case
@@ -29,7 +29,7 @@ def test_the_tables_have_the_judge_its_languages_and_its_biases():
     # Equal labels: neither or both are multiples of 3 and 4: 60 - 20 - 15 + 2 * 5.
     assert agreement.tables[0].by == "llm"
     assert table.rows[0][:3] == (word("all"), "60", "58.3%")
-    assert [row[0].split("|")[0].strip("\x00\x1f") for row in table.rows[1:]] == ["en", "zh"]
+    assert [row[0] for row in table.rows[1:]] == [language_word("en"), language_word("zh")]
     assert agreement.tables[0].table.columns.count(word("interval")) == 3
     titles = ("group", "pairs", "card_correlation", "interval", "card_effective_labels", "interval")
     assert effective.tables[0].table.columns == tuple(map(word, titles))

@@ -7,7 +7,7 @@ from steelyard.evaluation.measures.kendall_tau import RankCorrelation
 from steelyard.evaluation.measures.regret import RegretCurve, RegretOfAll, RegretOfN, RegretSummary
 from steelyard.evaluation.measures.rewards import RewardDistribution, RewardDistributions
 from steelyard.evaluation.measures.top_1 import TopOne
-from steelyard.evaluation.tables import DASH, DECIMAL, MINUS, word
+from steelyard.evaluation.tables import DASH, DECIMAL, MINUS, language_word, word
 from steelyard.evaluation.tie_policies import Policy
 from steelyard.report.evaluation_sections import measure_table, measures_section
 
@@ -80,5 +80,5 @@ def test_a_row_a_measure_with_chance_beside_it():
 
 def test_groups_stand_in_one_table_where_there_are_several():
     by_language = measures_section({"m": FULL}, []).panels[1].tables[1].table
-    assert [row[0] for row in by_language.rows] == ["he", "zh"]
+    assert [row[0] for row in by_language.rows] == [language_word("he"), language_word("zh")]
     assert by_language.rows[1][1::2] == ("0.500", "50.0%", "0.500", "10")

@@ -8,6 +8,7 @@ from steelyard.cli.main import build_app
 from steelyard.core.errors import CeilingError, ConfigError, FailuresError
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.io.cases import write_cases
+from steelyard.io.kept import read_kept
 from steelyard.stages.sample import sample
 from steelyard.stages.translate import Config, check_settings, forecast, translate
 from translators import ANSWERS, QUESTION, SENTENCES, as_asked, translation_of
@@ -132,11 +133,22 @@ def test_a_program_that_writes_nothing_is_no_reason_to_run_the_same_again(tmp_pa
     with pytest.raises(FailuresError, match=r"1 of 3 translations failed \(failed, empty 1\)") as some:
         translate(tmp_path / "ru.jsonl", tmp_path / "some", Config(source="ru", to=("uk",), chat=chat))
     assert some.value.do.startswith("choose another translator, chat.kind=KIND, out=FOLDER; or say allow_failed=1")
+    translate(tmp_path / "ru.jsonl", tmp_path / "some", Config(source="ru", to=("uk",), chat=chat, allow_failed=1))
+    assert read_kept(tmp_path / "some" / "kept.json").left_out == {"p1": ("uk: not translated, failed, empty",)}
     chat = program(tmp_path, "true")
     with pytest.raises(FailuresError, match="no item was translated into Ukrainian") as all_of_it:
         translate(tmp_path / "ru.jsonl", tmp_path / "all", Config(source="ru", to=("uk",), chat=chat, allow_failed=9))
     assert "run the same again" not in all_of_it.value.do
     assert "allow_failed" not in all_of_it.value.do, "a language without any translation ends the run in any case"
+
+
+def test_a_text_that_stayed_in_its_language_is_left_out_with_one_reason(cases, tmp_path):
+    def answer(question):
+        return question["messages"][-1]["content"] if "number 3" in str(question) else as_asked(question)
+
+    with chatting(answer) as server:
+        translate(cases, tmp_path / "out", config(server, allow_failed=9))
+    assert read_kept(tmp_path / "out" / "kept.json").left_out["p3"] == ("ru: not translated",)
 
 
 def test_a_program_that_never_writes_ends_the_run_early_with_what_helps(tmp_path):

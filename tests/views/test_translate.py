@@ -2,6 +2,7 @@
 
 import pytest
 
+from steelyard.evaluation.tables import word
 from steelyard.judging.translation_summary import DamageExample, LanguageTranslation, TranslateSummary
 from steelyard.report.page import page_strings
 from steelyard.translation.damage_kinds import DamageFinding
@@ -24,6 +25,16 @@ def test_an_excerpt_has_the_direction_of_its_language_and_code_runs_left_to_righ
     (shown,) = (example for panel in _panels(finding, language) for example in panel.examples)
     assert [shown.direction(number) for number in range(2)] == directions
     assert [shown.pieces(number) for number in range(2)][1] == [("13 x", False)], "shown as it is written"
+
+
+def test_languages_have_their_names_also_in_findings():
+    finding = DamageFinding(kind="wrong_language", place="prompt", before="uk", after="ru: это")
+    panels = list(_panels(finding, "uk"))
+    assert {row[0] for row in panels[0].tables[0].table.rows} == {word("name_of_uk", "Ukrainian")}
+    (shown,) = (example for panel in panels for example in panel.examples)
+    assert word("name_of_uk", "Ukrainian") in shown.answers[0][0]
+    assert word("name_of_ru", "Russian") in shown.answers[1][0]
+    assert [text for _, text in shown.answers] == ["", "это"]
 
 
 def _panels(finding, language="zh"):

@@ -14,6 +14,7 @@ from steelyard.statistics.intervals import Estimate
 
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
+_SIMPLIFIED = "zh-Hans"
 _WITHOUT_DECIMALS = 1e15
 WORD = "@@"
 
@@ -108,8 +109,20 @@ def category_word(name: str) -> str:
 
 
 def language_word(name: str) -> str:
-    """Return the code of a language for the page, or the translated word for prompts without one."""
-    return word("no_language", name) if name in (NO_LANGUAGE, UNKNOWN_LANGUAGE) else name
+    """Return the name of a language for the page, or the translated word for prompts without one.
+
+    A code that is not the plain one of its language follows the name, since a file may have both: ``ru`` and
+    ``rus_Cyrl``. An unknown code stays as it is.
+    """
+    if name in (NO_LANGUAGE, UNKNOWN_LANGUAGE):
+        return word("no_language", name)
+    title = language_title(name)
+    return title if name in (title, language_key(name), _SIMPLIFIED) else f"{title} ({name})"
+
+
+def group_word(group: str, name: str) -> str:
+    """Return the name of a part of a bench for the page, by the kind of group: language, category or another one."""
+    return language_word(name) if group == "language" or name == NO_LANGUAGE else category_word(name)
 
 
 def language_title(code: str) -> str:

@@ -186,11 +186,11 @@ def result_folder(
 
     ``config`` holds every setting on which the result depends, the seed among them. ``inputs`` are paths by role
     (``{"cases": path}``); an `Input` has the hash of a source that only its own program reads, such as a database.
-    ``is_finished`` is true if the folder already holds a run of an
-    equal request: then there is nothing to do. ``force`` first removes the files of an earlier run, and nothing else.
-    After a kill the same call continues in the same folder, also with other settings and inputs of the names
-    ``changeable``, on which nothing depends that an unfinished run stores. Raises OutputError if the folder holds another run or
-    other files, and while another process writes there.
+    ``is_finished`` is true if the folder already holds a run of an equal request: then there is nothing to do.
+    ``force`` first removes the files of an earlier run, and nothing else. After a kill the same call continues in the
+    same folder, also with other settings and inputs of the names ``changeable``, on which nothing depends that an
+    unfinished run stores. Raises OutputError if the folder holds another run or other files, and while another process
+    writes there.
     """
     if folder.exists() and not folder.is_dir():
         raise OutputError(

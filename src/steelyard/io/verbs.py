@@ -211,12 +211,12 @@ def run_verb(module: ModuleType, verb: Verb, inputs: JsonObject, config: Any, *,
     return function(**{name: value for name, value in values.items() if name in taken})
 
 
-def refuse_ignored(given: Mapping[str, bool], when: str, otherwise: str) -> None:
-    """Raise ConfigError for the first input or setting that is given and has no effect.
+def refuse_ignored(names: Mapping[str, bool], when: str, otherwise: str) -> None:
+    """Raise ConfigError for the first of these inputs and settings that has a value, which would have no effect.
 
     ``when`` says beside what, ``otherwise`` what to do where it is meant.
     """
-    for name, is_given in given.items():
+    for name, is_given in names.items():
         if is_given:
             do = Advice("leave out ", Remedy(name), ", or ", otherwise)
             raise ConfigError(Advice(Remedy(name), " has no effect ", when), where=name, do=do)

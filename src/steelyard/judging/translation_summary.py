@@ -84,7 +84,9 @@ class TranslationCounter:
         counts.ways.update(text.way for text in item.texts.values() if text.text is not None)
         if item.problem is not None:
             counts.failed[item.problem] += 1
-            self._leave_out(prompt, f"{language}: not translated, {item.problem}")
+            # The problem of a text in another language is "not translated", too.
+            reasons = dict.fromkeys(("not translated", item.problem))
+            self._leave_out(prompt, f"{language}: {', '.join(reasons)}")
 
     def add_case(self, prompt: str, language: str, findings: Iterable[DamageFinding], *, is_present: bool) -> None:
         """Count a case with its findings."""

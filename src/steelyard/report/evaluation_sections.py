@@ -24,8 +24,8 @@ from steelyard.evaluation.tables import (
     Panel,
     Sentence,
     Table,
-    category_word,
     count,
+    group_word,
     isolate,
     language_word,
     percent,
@@ -81,7 +81,7 @@ def _group_panels(benches: Mapping[str, Sequence[Named]], group: str) -> list[Pa
         for model in models:
             baselines = model.headline.baselines.items() if group == "category" else ()
             by_baseline = {name: baseline.by_category for name, baseline in baselines}
-            numbers = group_table(groups_of(model.headline, group), by_baseline)
+            numbers = group_table(group, groups_of(model.headline, group), by_baseline)
             tables.append(Grouped(model.name if len(models) > 1 else "", numbers))
         panels.append(Panel(title, group_figure(models, group), tuple(tables), "note_groups"))
     return panels
@@ -341,8 +341,8 @@ def _panels(summary: EvaluationSummary) -> list[Panel]:
     tables = {
         "other_measures": {"": measure_table(rows)},
         "choices_by_group": {
-            "category": group_means_table(columns, [column.means.by_category for column in columns]),
-            "language": group_means_table(columns, [column.means.by_language for column in columns]),
+            "category": group_means_table("category", columns, [column.means.by_category for column in columns]),
+            "language": group_means_table("language", columns, [column.means.by_language for column in columns]),
         },
         "tie_policies": {"": policies},
         "weights": {"": weight_table(summary.weights)},
@@ -371,15 +371,17 @@ def _cells(row: MeasureRow) -> tuple[str, ...]:
     return (row.title, *row.form.cells(row.macro), value, interval, chance, n)
 
 
-def group_means_table(columns: Sequence[GroupColumn], groups: Sequence[Mapping[str, Estimate]]) -> Table | None:
-    """Return the means of each category or language, with the number of prompts. Null below two groups.
+def group_means_table(
+    by: str, columns: Sequence[GroupColumn], groups: Sequence[Mapping[str, Estimate]]
+) -> Table | None:
+    """Return the means of each ``by``, category or language, with the number of prompts. Null below two groups.
 
     ``groups`` has the means of each column by the group's name.
     """
     names = sorted({name for group in groups for name in group})
     rows = [
         (
-            category_word(name),
+            group_word(by, name),
             *(
                 cell
                 for column, group in zip(columns, groups, strict=True)

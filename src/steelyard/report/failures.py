@@ -23,8 +23,8 @@ from steelyard.evaluation.tables import (
     DASH,
     Sentence,
     Table,
-    category_word,
     count,
+    group_word,
     percent,
     points,
     points_spread,
@@ -123,8 +123,8 @@ def group_name(group: ErrorGroup) -> str:
 
 def _part_names(category: str | None, language: str | None) -> list[str]:
     """Return a category and a language as the page shows them, without those that are null."""
-    names = (None if category is None else category_word(category), language)
-    return [name for name in names if name is not None]
+    names = {"category": category, "language": language}
+    return [group_word(group, name) for group, name in names.items() if name is not None]
 
 
 def failure_section(failures: Failures, items: JoinedItems, evidence: Sequence[str]) -> FailureSection | None:

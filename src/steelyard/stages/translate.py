@@ -219,13 +219,13 @@ def check_settings(config: Config) -> None:
             TranslatorChoice.of(config.chat, config.price, config.source, config.to)
 
 
-def _check_mode(config: Config, **given: bool) -> None:
-    """Raise ConfigError for what only asking uses where nothing is asked; ``given`` are the inputs of that kind."""
+def _check_mode(config: Config, **inputs: bool) -> None:
+    """Raise ConfigError for what only a translator uses where there is none; ``inputs``: which of them have values."""
     if config.check_only:
         settings = {name: getattr(config, name) != getattr(_DEFAULT, name) for name in _ASKING}
         chat = {f"chat.{name}": True for name in config.chat}
         check_only = Remedy("check_only")
-        refuse_ignored(chat | settings | given, Advice("beside ", check_only), check_only)
+        refuse_ignored(chat | settings | inputs, Advice("beside ", check_only), check_only)
 
 
 def _translation(choice: TranslatorChoice, bench: BenchFile, config: Config) -> Translation:

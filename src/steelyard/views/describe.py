@@ -11,11 +11,10 @@ from steelyard.evaluation.tables import (
     Panel,
     Sentence,
     Table,
-    category_word,
     count,
     decimal,
+    group_word,
     isolate,
-    language_word,
     word,
 )
 from steelyard.prompts.description import GROUPINGS, DescribeSummary, GroupStatistics, MeanLengths
@@ -82,11 +81,12 @@ def _groups(summary: DescribeSummary) -> Iterator[Panel]:
         groups: dict[str, GroupStatistics] = getattr(summary, f"by_{grouping}")
         if len(groups) < 2:
             continue
-        name_word = category_word if grouping == "category" else language_word
-        rows = tuple((name_word(name), *_cells(group, has_tokens=has_tokens)) for name, group in groups.items())
+        rows = tuple(
+            (group_word(grouping, name), *_cells(group, has_tokens=has_tokens)) for name, group in groups.items()
+        )
         table = Table((word("group"), *_heads(has_tokens=has_tokens)), rows)
         largest = list(groups.items())[:_MOST_BARS]
-        bars = [CountBar(name_word(name), group.num_prompts) for name, group in largest]
+        bars = [CountBar(group_word(grouping, name), group.num_prompts) for name, group in largest]
         figure = count_bars("described_prompts", bars, total=summary.overall.num_prompts)
         yield Panel(word(f"described_by_{grouping}"), figure, (Grouped("", table),))
 

@@ -14,10 +14,9 @@ from steelyard.evaluation.tables import (
     Panel,
     Sentence,
     Table,
-    category_word,
     count,
     decimal,
-    language_word,
+    group_word,
     percent,
     spread,
     table,
@@ -176,7 +175,7 @@ def _balance_panel(title: str, shares: Sequence[GroupShare]) -> Panel:
 
 
 def _group(share: GroupShare) -> str:
-    return category_word(share.name) if share.kind == "category" else language_word(share.name)
+    return group_word(share.kind, share.name)
 
 
 def _rule(name: str) -> str:

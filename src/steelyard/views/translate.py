@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.core.languages import writing_direction
+from steelyard.core.languages import english_name, writing_direction
 from steelyard.core.remedies import Command, Placeholder, Remedy
 from steelyard.core.types import JsonObject, Run
 from steelyard.evaluation.tables import (
@@ -140,6 +140,13 @@ def _example(example: DamageExample, source: str) -> ShownItem:
     is_of_language = finding.kind in ("wrong_language", "wrong_script")
     titles = word("damage_expected" if is_of_language else "damage_before"), word("damage_after")
     texts = finding.before, finding.after
+    if is_of_language:
+        code, _, text = finding.after.partition(": ")
+        # The language that was identified stands before the text.
+        is_named = finding.kind == "wrong_language" and english_name(code) is not None
+        after = f"{titles[1]}{COLON}{language_word(code)}" if is_named else titles[1]
+        titles = f"{titles[0]}{COLON}{language_word(finding.before)}", after
+        texts = "", text if is_named else finding.after
     if finding.kind == "structure":
         titles = tuple(f"{title}{COLON}{_counted(text)}" for title, text in zip(titles, texts, strict=True))
         texts = ("", "")

@@ -51,7 +51,7 @@ def test_the_overview_figure_has_every_value_with_its_interval_and_the_chance_le
 
 
 def test_a_group_stands_beside_what_the_baselines_do_there():
-    table = group_table(EVALUATION.by_category, {name: own.by_category for name, own in BASELINES.items()})
+    table = group_table("category", EVALUATION.by_category, {name: own.by_category for name, own in BASELINES.items()})
     assert table.columns[4:6] == (word("baseline_random", "random"), word("baseline_mine", "mine"))
     assert table.rows[0] == ("code", "4", "65.0%", "55.0–75.0%", "–", "–", "4", "32.5%", "22.5–42.5%")
     assert table.rows[1][1:6] == ("1,234", "75.0%", "65.0–85.0%", "50.0%", "62.0%")

@@ -17,6 +17,7 @@ from steelyard.evaluation.tables import (
     Table,
     category_word,
     count,
+    group_word,
     percent,
     points,
     points_spread,
@@ -174,21 +175,23 @@ def overview_figure(models: Sequence[Named]) -> Figure:
 
 
 def group_table(
-    groups: Mapping[str, GroupResult[Estimate]], baselines: Mapping[str, Mapping[str, GroupResult[Estimate]]]
+    group: str,
+    results: Mapping[str, GroupResult[Estimate]],
+    baselines: Mapping[str, Mapping[str, GroupResult[Estimate]]],
 ) -> Table:
-    """Return accuracy and exact match of each group with n and intervals, and one column for every baseline."""
+    """Return accuracy and exact match by ``group`` with n and intervals, and one column for every baseline."""
     names = list(baselines)
     rows = [
         (
-            category_word(name),
-            count(group.accuracy.n),
-            percent(group.accuracy.value),
-            spread(group.accuracy),
+            group_word(group, name),
+            count(result.accuracy.n),
+            percent(result.accuracy.value),
+            spread(result.accuracy),
             *(percent(baselines[other][name].accuracy.value if name in baselines[other] else None) for other in names),
-            count(None if group.exact_match is None else group.exact_match.n),
-            *PERCENT.cells(group.exact_match),
+            count(None if result.exact_match is None else result.exact_match.n),
+            *PERCENT.cells(result.exact_match),
         )
-        for name, group in groups.items()
+        for name, result in results.items()
     ]
     columns = ("group", "pairs", "accuracy", "interval", "prompts", "exact_match", "interval")
     headed = (
@@ -223,7 +226,7 @@ def group_figure(compared: Sequence[Named], group: str) -> Figure:
     """
     first = compared[0].headline
     groups = {name: result for model in reversed(compared) for name, result in groups_of(model.headline, group).items()}
-    labels = {name: f"{category_word(name)}\nn = {count(result.accuracy.n)}" for name, result in groups.items()}
+    labels = {name: f"{group_word(group, name)}\nn = {count(result.accuracy.n)}" for name, result in groups.items()}
     order = [labels[name] for name in sorted(groups, key=lambda name: -(groups[name].accuracy.value or 0.0))]
     dots = [
         Dot(labels[name], model.name, result.accuracy)

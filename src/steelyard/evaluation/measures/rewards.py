@@ -19,9 +19,9 @@ from steelyard.evaluation.tables import (
     Grouped,
     Panel,
     Table,
-    category_word,
     count,
     decimal,
+    group_word,
     percent,
     table,
     word,
@@ -217,11 +217,9 @@ def reward_panel(summary: RewardDistributions) -> Panel:
     """Return the tables of the rewards of all prompts, and by language and category if there are several."""
     groups = {
         "": {} if summary.overall is None else {word("everything"): summary.overall},
-        "language": summary.by_language if len(summary.by_language) > 1 else {},
-        "category": {category_word(name): group for name, group in summary.by_category.items()}
-        if len(summary.by_category) > 1
-        else {},
     }
+    for by, parts in {"language": summary.by_language, "category": summary.by_category}.items():
+        groups[by] = {group_word(by, name): part for name, part in parts.items()} if len(parts) > 1 else {}
     tables = tuple(Grouped(by, reward_table(group)) for by, group in groups.items() if group)
     return Panel(word("reward_statistics"), None, tables)
 
