@@ -204,3 +204,11 @@ def test_an_option_of_the_forecast_alone_is_refused_in_a_run(cases, tmp_path, op
     words = ["judge", cases, "--chat", "recorded", "--set", "chat.path=r.jsonl", *option, "--out", tmp_path / "out"]
     with pytest.raises(ConfigError, match=f"{option[0]} has no effect without --dry-run"):
         CliRunner().invoke(build_app(), [*map(str, words)], catch_exceptions=False)
+
+
+def test_an_engine_refuses_a_limit_that_is_of_language_models_alone(tmp_path):
+    write_cases(tmp_path / "ru.jsonl", [item(0, "ru", translation_of)])
+    settings = Config(source="ru", to=("uk",), chat=program(tmp_path, "cat"), max_characters=100)
+    with pytest.raises(ConfigError, match="max_characters has no effect on a translator"):
+        translate(tmp_path / "ru.jsonl", tmp_path / "out", settings)
+    assert not (tmp_path / "out").exists()

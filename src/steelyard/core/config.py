@@ -30,6 +30,11 @@ _PLAIN: dict[type[inspect.Type], str] = {
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every configuration: frozen, keyword-only, with sensible defaults."""
 
+    def changed(self, *names: str) -> dict[str, bool]:
+        """Return for each of these settings whether it differs from its default, by name."""
+        default = type(self)()
+        return {name: getattr(self, name) != getattr(default, name) for name in names}
+
 
 def resolve_config(config_type: type[ConfigType], settings: Mapping[str, Any], *, where: str) -> ConfigType:
     """Return the Config of these settings. Raises ConfigError with the key, its place and the nearest choice."""

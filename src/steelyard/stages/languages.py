@@ -18,7 +18,7 @@ from steelyard.evaluation.published_languages import read_published
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.data_files import find_runs
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.io.verbs import Argument, Option, RunFolder, SettingOption, Verb
+from steelyard.io.verbs import Argument, Option, RunFolder, SettingOption, Verb, refuse_ignored
 
 TABLE_STAGE = "language_table"
 """The stage of a run over several models, or over a published table."""
@@ -131,6 +131,9 @@ def _published(table: Path, runs: Sequence[Path], out: Path, config: Config, *, 
     """Return the record of a published table."""
     if runs:
         raise ConfigError("evaluations and a table are given", do=Advice("leave the runs out, or ", Remedy("table")))
+    refuse_ignored(
+        config.changed("num_resamples", "baseline_language", "languages"), "on printed numbers", Remedy("table")
+    )
 
     def write(result: Result) -> None:
         result.summary = read_published(table)

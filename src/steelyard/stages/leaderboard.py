@@ -29,7 +29,7 @@ from steelyard.io.atomic import write_text
 from steelyard.io.data_files import find_runs
 from steelyard.io.hashing import file_hash
 from steelyard.io.run_folder import RUN_FILE, Result, read_run, run_stage
-from steelyard.io.verbs import Argument, Option, RunFolder, Verb
+from steelyard.io.verbs import Argument, Option, RunFolder, Verb, refuse_ignored
 from steelyard.report.leaderboard import as_csv, as_markdown, as_page
 
 
@@ -215,6 +215,7 @@ def _published(table: Path, runs: Sequence[Path], out: Path, config: Config, *, 
     """Return the record of a published table."""
     if runs:
         raise ConfigError("evaluations and a table are given", do=Advice("leave the runs out, or ", Remedy("table")))
+    refuse_ignored(config.changed("num_resamples", "allow_differing"), "on printed numbers", Remedy("table"))
 
     summary = read_published_benches(table)
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import msgspec
 
 from steelyard.core.config import Positive
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Meta, Run
 from steelyard.evaluation.prompt_files import read_references, reference_files, with_shares
 from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
 from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb, settings
+from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb, refuse_ignored, settings
 from steelyard.judging.prompt_models import PromptModels
 from steelyard.judging.prompt_questions import PromptsPreview
 from steelyard.judging.prompt_run import PromptRun
@@ -119,6 +120,12 @@ def prompts(
     >>> sy.prompts(cases, near_duplicates="off", dry_run=True).counts.num_used
     40
     """
+    model = Advice("name a language model: ", Remedy("classify", ("KEY=VALUE",)))
+    if not (config.chat or config.classify):
+        asking = {**config.changed("max_tokens"), "allow_failed": allow_failed}
+        refuse_ignored(asking, "where no language model helps", model)
+    if not config.classify:
+        refuse_ignored(config.changed("classified"), "where no language model gives categories", model)
     plan = _planned(
         cases,
         config,

@@ -26,6 +26,7 @@ from steelyard.io.verbs import (
     SettingOption,
     Verb,
     in_panel,
+    refuse_ignored,
 )
 from steelyard.judging.batches import check_batch_options, opened_requests
 from steelyard.judging.sampling import build_models, tokens_used
@@ -102,6 +103,9 @@ def sample(
     del settings["max_truncated"]
     inputs = {"cases": cases, "plan": path, **choice.inputs()}
     rewrite = choice.plan.rewrite
+    if rewrite is not None:
+        replies = config.changed("refused", "cut_off", "turns")
+        refuse_ignored(replies, "on new prompts", "leave out the [rewrite] table of the plan")
     against = () if rewrite is None else rewrite.against
     for place, bench in enumerate(map(Path, against), 1):
         check_readable(bench)

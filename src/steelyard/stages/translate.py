@@ -222,16 +222,19 @@ def check_settings(config: Config) -> None:
 def _check_mode(config: Config, **inputs: bool) -> None:
     """Raise ConfigError for what only a translator uses where there is none; ``inputs``: which of them have values."""
     if config.check_only:
-        settings = {name: getattr(config, name) != getattr(_DEFAULT, name) for name in _ASKING}
         chat = {f"chat.{name}": True for name in config.chat}
         check_only = Remedy("check_only")
-        refuse_ignored(chat | settings | inputs, Advice("beside ", check_only), check_only)
+        refuse_ignored(chat | config.changed(*_ASKING) | inputs, Advice("beside ", check_only), check_only)
 
 
 def _translation(choice: TranslatorChoice, bench: BenchFile, config: Config) -> Translation:
     bench.check_labels()
     limits = config.max_tokens, config.max_characters
-    return choice.build(*limits, prompt_only=config.prompt_only, present=bench.ids)
+    translation = choice.build(*limits, prompt_only=config.prompt_only, present=bench.ids)
+    if translation.is_engine:
+        kinds = Advice("choose a language model: ", Remedy("chat.kind", "openai_compatible"))
+        refuse_ignored(config.changed("max_characters"), "on a translator that gets each block by itself", kinds)
+    return translation
 
 
 def _record(
