@@ -107,6 +107,22 @@ _NAMES = (
     "vi:Vietnamese,Tiếng_Việt,Việt,越南语 cy:Welsh,Cymraeg wo:Wolof xh:Xhosa yi:Yiddish yo:Yoruba,Yorùbá zu:Zulu "
 )
 """Each code with names of its language, with ``_`` for spaces; the first is English where it has an English one."""
+_CHINESE_NAMES = (
+    "af:南非荷兰语 am:阿姆哈拉语 ar:阿拉伯语 ary:摩洛哥阿拉伯语 arz:埃及阿拉伯语 as:阿萨姆语 "
+    "az:阿塞拜疆语 be:白俄罗斯语 bg:保加利亚语 bn:孟加拉语 bs:波斯尼亚语 ca:加泰罗尼亚语 ceb:宿务语 "
+    "ckb:中库尔德语 cs:捷克语 cy:威尔士语 da:丹麦语 el:希腊语 eo:世界语 et:爱沙尼亚语 eu:巴斯克语 "
+    "fa:波斯语 fi:芬兰语 fil:菲律宾语 ga:爱尔兰语 gd:苏格兰盖尔语 gl:加利西亚语 gu:古吉拉特语 ha:豪萨语 "
+    "he:希伯来语 hi:印地语 hr:克罗地亚语 ht:海地克里奥尔语 hu:匈牙利语 hy:亚美尼亚语 id:印度尼西亚语 "
+    "ig:伊博语 is:冰岛语 jv:爪哇语 ka:格鲁吉亚语 kk:哈萨克语 km:高棉语 kn:卡纳达语 ku:库尔德语 "
+    "ky:吉尔吉斯语 la:拉丁语 lo:老挝语 lt:立陶宛语 lv:拉脱维亚语 mg:马尔加什语 mi:毛利语 mk:马其顿语 "
+    "ml:马拉雅拉姆语 mn:蒙古语 mr:马拉地语 mt:马耳他语 my:缅甸语 ne:尼泊尔语 nl:荷兰语 nn:新挪威语 "
+    "no:挪威语 or:奥里亚语 pa:旁遮普语 pl:波兰语 ps:普什图语 qu:克丘亚语 ro:罗马尼亚语 sa:梵语 sd:信德语 "
+    "si:僧伽罗语 sk:斯洛伐克语 sl:斯洛文尼亚语 sn:绍纳语 so:索马里语 sq:阿尔巴尼亚语 sr:塞尔维亚语 "
+    "su:巽他语 sv:瑞典语 sw:斯瓦希里语 ta:泰米尔语 te:泰卢固语 tg:塔吉克语 ti:提格利尼亚语 tk:土库曼语 "
+    "tl:他加禄语 tt:鞑靼语 ug:维吾尔语 uk:乌克兰语 ur:乌尔都语 uz:乌兹别克语 wo:沃洛夫语 xh:科萨语 "
+    "yi:意第绪语 yo:约鲁巴语 zu:祖鲁语 ko:朝鲜语 "
+)
+"""More names in Chinese, as pages and spreadsheets have them."""
 _PLACES = (
     "mainland china prc singapore brazil brasil brazilian portugal european america american us usa uk british united "
     "states kingdom canada canadian australia australian india indian mexico mexican spain france standard modern "
@@ -147,7 +163,7 @@ def _parts(text: str) -> list[str]:
 
 _CODE_OF_NAME = {
     " ".join(_parts(name)): code
-    for entry in _NAMES.split()
+    for entry in (_NAMES + _CHINESE_NAMES).split()
     for code, names in [entry.split(":")]
     for name in names.split(",")
 }

@@ -27,6 +27,8 @@ SQUARED_POINTS = 100.0**2
 LEVELS = {"none": 0.2, "minimal": 0.39, "weak": 0.59, "moderate": 0.79, "strong": 0.9, "almost_perfect": 1.0}
 """The levels of agreement (McHugh, 2012, Table 3), each up to this kappa of two digits."""
 Columns = Literal["languages", "subsets", "sections"]
+AveragedOver = Literal["columns", "languages", "columns_and_baseline", "languages_and_baseline"]
+"""The columns that the printed means of a table are over: ``columns`` have Chinese in two scripts averaged first."""
 
 
 class ModelKappa(Record, frozen=True, kw_only=True):
@@ -128,7 +130,8 @@ class LanguageTable(Record, frozen=True, kw_only=True):
     models that have less than others. ``bench`` is the benchmark, or the file of a published table, whose numbers have
     ``decimals``. ``columns`` are means over models, and so are ``kin``, by group of languages, ``sections``, the drops
     by section, and ``kinds``. ``incomplete`` are rows of a published table, left out, with the columns that they lack.
-    ``num_checked`` are printed means and variances, and those in ``slips`` do not follow from the printed values.
+    ``num_checked`` are printed means, variances and deviations; those in ``slips`` do not follow from the values that
+    ``averaged_over`` selects, which explain the most of them.
     ``pearson`` and ``spearman`` correlate English with the mean over languages, over models.
     """
 
@@ -151,6 +154,7 @@ class LanguageTable(Record, frozen=True, kw_only=True):
     not_read_alike: tuple[str, ...] = ()
     slips: tuple[Slip, ...] = ()
     num_checked: int = 0
+    averaged_over: AveragedOver = "columns"
     incomplete: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - msgspec copies it
 
 

@@ -25,6 +25,8 @@ _MARKS = (
     ("\\mathbf{", "}"),
 )  # fmt: skip
 """The marks around a cell that Markdown, LaTeX and HTML have for the best values of a column."""
+_LINK = re.compile(r"\[([^][]+)\]\(\S+\)|<a\b[^>]*>(.+?)</a>(?:\s*<.*)?|\\href\{[^{}]*\}\{(.+)\}", re.IGNORECASE)
+"""A cell that is a link in Markdown, HTML or LaTeX, as leaderboards write the names of models."""
 _MOST_MARKS = 4
 _SIGNS = str.maketrans({
     "\N{MINUS SIGN}": "-", "\N{FULLWIDTH HYPHEN-MINUS}": "-", "\N{FULLWIDTH PLUS SIGN}": "+",
@@ -85,7 +87,7 @@ class PrintedNumber(NamedTuple):
 
 
 def plain_cell(value: object) -> str:
-    """Return the text of a cell without marks of emphasis, with the signs and digits of a keyboard; empty for none."""
+    """Return the text of a cell without marks of emphasis and links, with the signs of a keyboard; empty for none."""
     text = "" if value is None else str(value).translate(_SIGNS).strip()
     text = text.removesuffix("\\\\").rstrip().replace("\\%", "%")
     for _ in range(_MOST_MARKS):
@@ -94,6 +96,8 @@ def plain_cell(value: object) -> str:
             # A mark within closes the first one: `**A** or **B**`.
             if inner and text.startswith(start) and text.endswith(end) and end not in inner.partition("{")[0]:
                 text = inner.strip()
+        if link := _LINK.fullmatch(text):
+            text = str(link[link.lastindex or 0]).strip()
     return text
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 from steelyard.core.errors import FileError, Place, RecordError, choices
 from steelyard.core.names import name_key
 from steelyard.core.types import Record
-from steelyard.evaluation.printed_numbers import NumberCell, PrintedNumber, TableRow, plain_cell, read_numbers
+from steelyard.evaluation.printed_numbers import ABSENT, NumberCell, PrintedNumber, TableRow, plain_cell, read_numbers
 from steelyard.io.compression import data_suffix
 from steelyard.io.rows import read_rows
 from steelyard.plugins.reward_models import PublishedModel, published_model
@@ -20,12 +20,22 @@ from steelyard.plugins.reward_models import PublishedModel, published_model
 MODEL_COLUMNS = ("model", "模型")
 NAME_COLUMNS = ("name", "scorer", "评分器", "reward model", "模型名称")
 """Names of the column of models in a table without one of `MODEL_COLUMNS`."""
-KIND_COLUMNS = ("type", "kind", "kind of model", "模型类型", "类型")
+UNNAMED_COLUMNS = ("", "unnamed: 0")
+"""Names of the index that a data frame saves as its first column: the models of a table without one of the above."""
+KIND_COLUMNS = ("type", "kind", "kind of model", "model type", "model_type", "rm type", "模型类型", "类型")
 """The columns with the kind of a model."""
 _KINDS = get_args(PublishedModel.__annotations__["kind"])
-_SYNONYMS = {"discriminative": "classifier"}
-"""Kinds of models as papers have them, and their names here."""
+_SYNONYMS: dict[str, str] = {
+    **dict.fromkeys((
+        "discriminative", "sequence classifier", "seq. classifier", "custom classifier", "classifier rm",
+        "分类式", "判别式",
+    ), "classifier"),
+    **dict.fromkeys(("generative rm", "llm-as-a-judge", "生成式"), "generative"),
+    **dict.fromkeys(("dpo", "implicit rm", "隐式"), "implicit"),
+}  # fmt: skip
+"""Kinds of models as papers, leaderboards and pages have them, in lower case, and their names here."""
 _ROUNDING = 1e-9
+_MOST_PRINTED_DIGITS, _DIGITS_OF_SAVED = 4, 2
 AVERAGES = (
     "avg", "avg.", "average", "averages", "mean", "mean over languages", "mean over subsets", "ø", "mittelwert",
     "durchschnitt", "moyenne", "promedio", "media", "المتوسط", "平均", "平均值", "均值", "各语言均值", "各子集均值",
@@ -97,6 +107,11 @@ class PrintedTable(NamedTuple):
     is_share: bool
     incomplete: dict[str, tuple[str, ...]]
 
+    def shown_digits(self, column: str) -> int:
+        """Return the digits to show behind the point, in percent: few of a number that a program saved in full."""
+        digits = self.digits[column]
+        return digits if digits <= _MOST_PRINTED_DIGITS else _DIGITS_OF_SAVED
+
     def half(self, *columns: str) -> float:
         """Return how far the numbers of these columns may lie from the unrounded ones, together."""
         return sum(0.5 * 10.0 ** -self.digits[column] for column in columns) + _ROUNDING
@@ -115,20 +130,24 @@ def rows_of_table(path: Path, known: Sequence[str]) -> list[TableRow]:
         raise FileError("the table has no rows", where=str(path), allowed="a row for each model")
     names = {name: plain_cell(name) for row in rows for name in row.value}
     names = {name: text.casefold() if text.casefold() in known else text for name, text in names.items()}
+    for name in [name for name, text in names.items() if text.casefold() in UNNAMED_COLUMNS]:
+        # The index of a data frame numbers its rows from 0.
+        if len(rows) > 1 and [plain_cell(row.value.get(name)) for row in rows] == [*map(str, range(len(rows)))]:
+            del names[name]
     if len({*names.values()}) < len(names):
         twice = next(text for text in names.values() if [*names.values()].count(text) > 1)
         raise RecordError(f"the header has {twice!r} twice", where=Place(str(path), 1), allowed="names that are unique")
     first = next(iter(names), "")
     if (len(names) < 2 and first.startswith(("|", "\\"))) or first.endswith("\\\\") or first.count("|") > 1:
         raise RecordError("the first line is not one of CSV", where=Place(str(path), 1), do=_AS_CSV)
-    return [TableRow(row.place, {names[name]: cell for name, cell in row.value.items()}) for row in rows]
+    return [TableRow(row.place, {names[name]: row.value[name] for name in names if name in row.value}) for row in rows]
 
 
 def model_column(names: Sequence[str], place: Place) -> str:
     """Return the column with the names of models. Raises RecordError for none or several."""
-    has_names = any(name_key(name) in NAME_COLUMNS for name in names)
-    is_plain = not any(name_key(name) in MODEL_COLUMNS for name in names)
-    return only_column(names, NAME_COLUMNS if is_plain and has_names else MODEL_COLUMNS, "names of the models", place)
+    keys = {name_key(name) for name in names}
+    known = next((known for known in (MODEL_COLUMNS, NAME_COLUMNS, UNNAMED_COLUMNS) if keys & {*known}), MODEL_COLUMNS)
+    return only_column(names, known, "names of the models", place)
 
 
 def only_column(names: Sequence[str], known: Sequence[str], kind: str, place: Place) -> str:
@@ -165,7 +184,7 @@ def printed_table(rows: Sequence[TableRow], header: PrintedHeader) -> PrintedTab
     has_percent = any(cell.is_percent for each in cells for cell in each.values())
     # A table of shares has no value above 1, and one of percentages of many models has one.
     is_share = not has_percent and all(
-        abs(cell.value) <= 1 for each in cells for name, cell in each.items() if not rules[name].is_squared
+        abs(cell.value) <= 1 for each in cells for name, cell in each.items() if math.isfinite(rules[name].high)
     )
     scales = {name: (1e4 if rule.is_squared else 100.0) if is_share else 1.0 for name, rule in rules.items()}
     if not is_share and not has_percent:
@@ -210,7 +229,7 @@ def _check_scale(
     rows: Sequence[TableRow], cells: Sequence[Mapping[str, PrintedNumber]], rules: Mapping[str, NumberRule]
 ) -> None:
     """Raise RecordError where a column has shares, and other cells of the table look like percentages."""
-    plain = [name for name, rule in rules.items() if not rule.is_squared and rule.low >= 0]
+    plain = [name for name, rule in rules.items() if rule.low >= 0 and math.isfinite(rule.high)]
     columns = {name: [each[name].value for each in cells if name in each] for name in plain}
     larger = [value for values in columns.values() for value in values if value > 1]
     shares = {name: max(values) for name, values in columns.items() if 0 < max(values, default=0) < 1}
@@ -232,8 +251,10 @@ def _check_scale(
 
 def _kind(row: TableRow, model: str, column: str | None) -> str | None:
     """Return the kind of a model: as the table says, or as the papers' tables have it."""
-    text = "" if column is None else str(row.value.get(column) or "").strip()
-    kind = _SYNONYMS.get(text, text)
+    text = "" if column is None else plain_cell(row.value.get(column))
+    kind = _SYNONYMS.get(text.casefold(), text.casefold())
+    if kind in ABSENT:
+        kind = ""
     if kind and kind not in _KINDS:
         raise RecordError(f"{column} is {text!r}", where=row.place, allowed=choices(text, (*_KINDS, *_SYNONYMS)))
     published = published_model(model)

@@ -21,6 +21,7 @@ from steelyard.evaluation.printed_tables import (
     KIND_COLUMNS,
     MODEL_COLUMNS,
     NAME_COLUMNS,
+    UNNAMED_COLUMNS,
     NumberRule,
     PrintedHeader,
     PrintedRow,
@@ -77,7 +78,7 @@ def read_published_benches(path: Path) -> BenchTable:
         source=path.name,
         rows_are=rows_are,
         is_published=True,
-        decimals=tuple(table.digits[name] for name in columns),
+        decimals=tuple(table.shown_digits(name) for name in columns),
         is_share=table.is_share,
         columns=tuple(columns.values()),
         rows=tuple(printed),
@@ -113,9 +114,9 @@ def _columns(names: Sequence[str], place: Place) -> dict[str, BenchColumn]:
 
 
 def _identity(names: Sequence[str]) -> list[str]:
-    """Return the columns with the names of the rows: ``model`` and the like before other words for models."""
-    plain = [name for name in names if name_key(name) in (*_NAMES, *MODEL_COLUMNS)]
-    return plain or [name for name in names if name_key(name) in NAME_COLUMNS]
+    """Return the columns with the names of the rows: ``model`` and the like before other words, then an index."""
+    groups = ((*_NAMES, *MODEL_COLUMNS), NAME_COLUMNS, UNNAMED_COLUMNS)
+    return next(filter(None, ([name for name in names if name_key(name) in known] for known in groups)), [])
 
 
 def _rank(row: PrintedRow, column: str, rows: Sequence[PrintedRow]) -> tuple[int, int] | None:

@@ -4,10 +4,12 @@ A table has a row a model with columns ``model``, ``type`` (classifier, generati
 printed, and its values: languages by their codes or names, subsets of the translation task (``easy_de_en``), or
 sections (``chat``, ``chat_hard``), whose values are changes from English. Shares are given in percent or from 0 to 1. A
 row of the name ``Average`` is the printed mean over the other rows. A model that lacks a value is left out and named.
-A table with a row a language and a column a model is read as its transpose.
+A table with a row a language and a column a model is read as its transpose. An index of a data frame, ``std``, and the
+words of leaderboards for kinds of models are read, too.
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,8 +20,9 @@ from msgspec.structs import replace
 from steelyard.core.errors import EvidenceError, Place, RecordError, choices
 from steelyard.core.languages import english_name, language_key
 from steelyard.core.names import name_key
-from steelyard.evaluation.language_groups import english_of, kin_of
+from steelyard.evaluation.language_groups import baseline_of, compared_languages, english_of, kin_of
 from steelyard.evaluation.language_table import (
+    AveragedOver,
     Columns,
     LanguageTable,
     ModelDraws,
@@ -48,9 +51,11 @@ from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS, transl
 from steelyard.statistics.intervals import Estimate
 
 _VARIANCE = ("var", "var.", "variance", "variance, points²", "方差", "方差（百分点²）")
+_DEVIATION = ("std", "std.", "sd", "stdev", "standard deviation", "标准差")
 _LARGEST_CHANGE = 50.0
 """The largest change from English, in points, that a table of sections without a negative number may have."""
-_SECTION_NAMES = tuple(name.casefold() for name in SECTIONS)
+_OVERALL = "overall"
+_SECTION_NAMES = (*(name.casefold() for name in SECTIONS), _OVERALL)
 
 
 class _Header(NamedTuple):
@@ -62,6 +67,8 @@ class _Header(NamedTuple):
     values: tuple[str, ...]
     mean: str | None
     variance: str | None
+    deviation: str | None
+    baseline: str | None
 
 
 class _Table(NamedTuple):
@@ -73,14 +80,17 @@ class _Table(NamedTuple):
     printed: PrintedTable
 
 
-def read_published(path: Path) -> LanguageTable:
-    """Read a published table. Raises FileError, RecordError or EvidenceError, with file and line, for a broken one."""
-    table = _read(path)
+def read_published(path: Path, languages: Sequence[str] | None = None, baseline: str | None = None) -> LanguageTable:
+    """Read a published table; ``languages`` selects columns of it, and ``baseline`` is one other than English.
+
+    Printed means, variances and deviations are those of the whole table, and are left out of a selection.
+    Raises FileError, RecordError or EvidenceError, with file and line, for a broken one.
+    """
+    table = _read(path, languages, baseline)
     header = table.header
-    english = english_of(header.values) if header.of == "languages" else []
-    others = tuple(name for name in header.values if name not in english)
-    if len(others) < 2:
-        problem = f"the only {header.of.removesuffix('s')} is {', '.join(others) or 'English'}"
+    others = tuple(name for name in header.values if name != header.baseline)
+    if len(others) < (1 if header.baseline else 2):
+        problem = f"the only {header.of.removesuffix('s')} is {', '.join(others) or header.baseline}"
         raise EvidenceError(problem, where=Place(str(path), 1), do="give a column for each of several")
     sample = TableSample(others, kin_of(others) if header.of == "languages" else {})
     draws = [
@@ -88,26 +98,30 @@ def read_published(path: Path) -> LanguageTable:
             row.name,
             row.kind,
             np.array([[row.numbers[name] for name in others]]) / 100,
-            np.array([row.numbers[english[0]]]) / 100 if english else None,
+            np.array([row.numbers[header.baseline]]) / 100 if header.baseline else None,
         )
         for row in table.rows
     ]
-    computed = language_table(draws, sample, bench=path.name, baseline=next(iter(english), None))
+    computed = language_table(draws, sample, bench=path.name, baseline=header.baseline)
     by_name = {row.model: row for row in computed.models}
     rows = tuple(_as_printed(by_name[row.name], row, header) for row in table.rows)
     # A variance over subsets says nothing, nor does a mean of changes.
     kinds = {} if header.of == "sections" else computed.kinds
     if header.of == "subsets":
         kinds = {name: replace(means, variance=None) for name, means in kinds.items()}
+    # The change of the whole score is no section of it.
+    averaged_over, slips = _averaged_columns(table, [name for name in others if name.casefold() != _OVERALL])
+    of_rows = (header.mean, header.variance, header.deviation)
     return replace(
         computed,
         of=header.of,
         is_published=True,
-        decimals=max(0, *(table.printed.digits[name] for name in header.values)),
+        decimals=max(0, *(table.printed.shown_digits(name) for name in header.values)),
         models=rows,
         kinds=kinds,
-        slips=tuple(_slips(table, others)),
-        num_checked=sum(name in row.numbers for row in table.rows for name in (header.mean, header.variance))
+        averaged_over=averaged_over,
+        slips=(*slips, *_slips_of_averages(table)),
+        num_checked=sum(name in row.numbers for row in table.rows for name in of_rows)
         + (0 if table.averages is None or table.printed.incomplete else len(table.averages.numbers)),
         incomplete=table.printed.incomplete,
     )
@@ -134,38 +148,61 @@ def _as_printed(row: ModelRow, printed: PrintedRow, header: _Header) -> ModelRow
     )
 
 
-def _slips(table: _Table, others: Sequence[str]) -> Iterator[Slip]:
-    """Yield the printed numbers that no unrounded values give which round to the printed ones."""
+def _averaged_columns(table: _Table, others: Sequence[str]) -> tuple[AveragedOver, list[Slip]]:
+    """Return which columns the printed means are over, and the rows that do not follow from them.
+
+    Most tables have the mean of the columns without English, Chinese in two scripts averaged first. Other columns are
+    selected where they explain more rows.
+    """
     header, kin = table.header, kin_of(others) if table.header.of == "languages" else {}
-    columns = TableSample(tuple(others), kin).column_values
-    widest = max(others, key=lambda name: -table.printed.digits[name])
+    every = (*others, *([header.baseline] if header.baseline else ()))
+    samples: dict[AveragedOver, TableSample] = {
+        "columns": TableSample(tuple(others), kin),
+        "languages": TableSample(tuple(others), {}),
+        "columns_and_baseline": TableSample(every, kin),
+        "languages_and_baseline": TableSample(every, {}),
+    }
+    slips = {name: list(_slips(table, sample)) for name, sample in samples.items()}
+    # Of equal numbers the first.
+    best = min(slips, key=lambda name: len(slips[name]))
+    return best, slips[best]
+
+
+def _slips(table: _Table, sample: TableSample) -> Iterator[Slip]:
+    """Yield the printed numbers that no unrounded values give which round to the printed ones."""
+    header = table.header
+    widest = max(sample.languages, key=lambda name: -table.printed.digits[name])
+    half = table.printed.half(widest)
     for row in table.rows:
-        values = columns(np.array([row.numbers[name] for name in others]))
+        values = sample.column_values(np.array([row.numbers[name] for name in sample.languages]))
         mean, number = float(values.mean()), len(values)
-        if header.mean in row.numbers and abs(mean - row.numbers[header.mean]) > table.printed.half(
-            header.mean, widest
-        ):
-            yield Slip(model=row.name, column=header.mean, printed=row.numbers[header.mean], computed=mean)
-        if header.variance in row.numbers:
-            variance, half = float(values.var(ddof=1)), table.printed.half(widest)
+        computed = [(header.mean, mean, half)]
+        if number > 1:
+            variance = float(values.var(ddof=1))
             # Each value may be off by half a digit, in the direction that moves the variance most.
             reach = (2 * half * float(np.abs(values - mean).sum()) + number * half**2) / (number - 1)
-            printed = row.numbers[header.variance]
-            if abs(variance - printed) > table.printed.half(header.variance) + reach:
-                yield Slip(model=row.name, column=header.variance, printed=printed, computed=variance)
+            computed.append((header.variance, variance, reach))
+            computed.append((header.deviation, math.sqrt(variance), half * math.sqrt(number / (number - 1))))
+        for column, value, reach in computed:
+            if column in row.numbers and abs(value - row.numbers[column]) > table.printed.half(column) + reach:
+                yield Slip(model=row.name, column=column, printed=row.numbers[column], computed=value)
+
+
+def _slips_of_averages(table: _Table) -> Iterator[Slip]:
+    """Yield the printed means over models that do not follow from the rows."""
     # The printed means may be over the rows that are left out, too.
     if (averages := table.averages) is None or table.printed.incomplete:
         return
-    for name in (name for name in header.values if name in averages.numbers):
+    for name in (name for name in table.header.values if name in averages.numbers):
         mean = float(np.mean([row.numbers[name] for row in table.rows]))
         if abs(mean - averages.numbers[name]) > table.printed.half(name, name):
             yield Slip(model=averages.name, column=name, printed=averages.numbers[name], computed=mean)
 
 
-def _read(path: Path) -> _Table:
-    rows = _rows_of_models(rows_of_table(path, (*KIND_COLUMNS, *AVERAGES, *_VARIANCE)))
+def _read(path: Path, languages: Sequence[str] | None, baseline: str | None) -> _Table:
+    rows = _rows_of_models(rows_of_table(path, (*KIND_COLUMNS, *AVERAGES, *_VARIANCE, *_DEVIATION)))
     names = tuple(rows[0].value)
-    header = _header(names, rows[0])
+    header = _select(_header(names, rows[0]), languages, baseline, str(path))
     value = NumberRule(-100.0, allowed="-100 to 100, or shares") if header.of == "sections" else NumberRule()
     rules = dict.fromkeys(header.values, value)
     if header.mean is not None:
@@ -173,6 +210,8 @@ def _read(path: Path) -> _Table:
     if header.variance is not None:
         allowed = "a variance of at least 0"
         rules[header.variance] = NumberRule(0.0, math.inf, allowed, is_squared=True, may_lack=True)
+    if header.deviation is not None:
+        rules[header.deviation] = NumberRule(0.0, math.inf, "a deviation of at least 0", may_lack=True)
     printed = printed_table(rows, PrintedHeader(header.model, header.kind, rules, frozenset(AVERAGES)))
     averages = [row for row in printed.rows if row.name.casefold() in AVERAGES]
     models = tuple(row for row in printed.rows if row not in averages)
@@ -196,7 +235,7 @@ def _rows_of_models(rows: list[TableRow]) -> list[TableRow]:
     names = [*rows[0].value]
     cells = {name: [plain_cell(row.value.get(name)) for row in rows] for name in names}
     languages = {name: [cell for cell in cells[name] if _is_language(cell)] for name in names}
-    summaries = (*AVERAGES, *_VARIANCE, *KIND_COLUMNS)
+    summaries = (*AVERAGES, *_VARIANCE, *_DEVIATION, *KIND_COLUMNS)
     of_languages = [
         name
         for name in names
@@ -228,24 +267,43 @@ def _rows_of_models(rows: list[TableRow]) -> list[TableRow]:
 
 
 def _is_language(name: str) -> bool:
-    return name.casefold() not in (*AVERAGES, *_VARIANCE) and english_name(name) is not None
+    return name.casefold() not in (*AVERAGES, *_VARIANCE, *_DEVIATION) and english_name(name) is not None
+
+
+def _select(header: _Header, languages: Sequence[str] | None, baseline: str | None, where: str) -> _Header:
+    """Return the columns of the chosen languages, with the baseline: English unless another is chosen."""
+    if header.of != "languages":
+        if languages or baseline:
+            raise EvidenceError(f"the columns are {header.of}", where=where, do="leave the choice of languages out")
+        return header
+    values = header.values
+    if languages is not None:
+        chosen = compared_languages({*values}, languages, where=where)
+        values = tuple(name for name in values if name in chosen)
+    english = next(iter(english_of(values)), None)
+    selected = english if baseline is None else baseline_of(dict.fromkeys(values, 0), baseline, where=where)
+    if values != header.values or selected != english:
+        header = header._replace(values=values, mean=None, variance=None, deviation=None)
+    return header._replace(baseline=selected)
 
 
 def _header(names: Sequence[str], first: TableRow) -> _Header:
     """Return the columns of a table. Raises RecordError for unknown ones, and for values of several kinds."""
     place = Place(first.place.file, 1)
     model = model_column(names, place)
-    kind, mean, variance = (column_of(names, known) for known in (KIND_COLUMNS, AVERAGES, _VARIANCE))
-    values = [name for name in names if name not in {model, kind, mean, variance}]
+    kind, mean, variance, deviation = (
+        column_of(names, known) for known in (KIND_COLUMNS, AVERAGES, _VARIANCE, _DEVIATION)
+    )
+    values = [name for name in names if name not in {model, kind, mean, variance, deviation}]
     kinds: dict[Columns, list[str]] = {
         "languages": [name for name in values if _is_language(name)],
         "subsets": [name for name in values if translation_subset(name) is not None],
-        "sections": [name for name in values if name.casefold().replace("_", " ") in _SECTION_NAMES],
+        "sections": [name for name in values if re.sub("[_-]", " ", name.casefold()) in _SECTION_NAMES],
     }
     known = {name for names_of_kind in kinds.values() for name in names_of_kind}
     unknown = [name for name in values if name not in known]
     if unknown:
-        allowed = ("model", "type", "avg", "var", *TRANSLATION_SUBSETS, *_SECTION_NAMES)
+        allowed = ("model", "type", "avg", "var", "std", *TRANSLATION_SUBSETS, *_SECTION_NAMES)
         raise RecordError(
             f"the column {unknown[0]!r} is unknown",
             where=first.lines.get(unknown[0], place),
@@ -258,8 +316,8 @@ def _header(names: Sequence[str], first: TableRow) -> _Header:
     if len(present) != 1:
         problem = f"columns of {' and '.join(present)} in one table" if present else "no column has values"
         raise RecordError(problem, where=place, allowed="values of languages, of subsets or of sections")
-    identities = [language_key(name) for name in kinds["languages"]]
-    if len(set(identities)) < len(identities):
-        name = next(name for name in values if identities.count(language_key(name)) > 1)
-        raise RecordError(f"the language of {name!r} has two columns", where=place, allowed="one column a language")
-    return _Header(model, kind, present[0], tuple(values), mean, variance)
+    for name in kinds["languages"]:
+        same = [repr(other) for other in values if language_key(other) == language_key(name)]
+        if len(same) > 1:
+            raise RecordError(f"{' and '.join(same)} are one language", where=place, allowed="one column a language")
+    return _Header(model, kind, present[0], tuple(values), mean, variance, deviation, None)

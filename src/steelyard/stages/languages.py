@@ -136,7 +136,7 @@ def _published(table: Path, runs: Sequence[Path], out: Path, config: Config, *, 
     )
 
     def write(result: Result) -> None:
-        result.summary = read_published(table)
+        result.summary = read_published(table, config.languages, config.baseline_language)
         number, incomplete = len(result.summary.models), len(result.summary.incomplete)
         dropped = {"rows with an empty cell": incomplete} if incomplete else {}
         result.counts = Counts(num_in=number + incomplete, num_used=number, dropped=dropped)

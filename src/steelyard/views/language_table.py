@@ -105,11 +105,14 @@ def _model_table(summary: LanguageTable) -> Table:
     has_english = any(row.english is not None for row in summary.models)
     has_variance = any(row.variance is not None for row in summary.models)
     form = Form(lambda value: _value(value, summary), spread)
+    # A mean of whole numbers is none; a printed one is shown with its digits.
+    has_digits = not summary.is_published or summary.decimals > 0
+    mean_form = form if has_digits else Form(lambda value: _value(value, summary, decimals=1), spread)
     rows = [
         (
             row.model,
             *(_cells(form, row.english, summary)[:1] if has_english else ()),
-            *_cells(form, row.mean, summary),
+            *_cells(mean_form, row.mean, summary),
             *((decimal(row.variance, 1),) if has_variance else ()),
             *(_cells(POINTS, None if row.drop is None else row.drop.absolute, summary) if has_english else ()),
         )
@@ -129,11 +132,11 @@ def _mean_word(summary: LanguageTable) -> str:
     return "mean_over_languages" if summary.of == "languages" else "mean_over_subsets"
 
 
-def _value(value: float | None, summary: LanguageTable) -> str:
+def _value(value: float | None, summary: LanguageTable, *, decimals: int | None = None) -> str:
     """Format a value: of evaluations as a percentage, of a published table with its digits, changes with a sign."""
     if value is None or not summary.is_published:
         return percent(value)
-    return decimal(100 * value, summary.decimals)
+    return decimal(100 * value, summary.decimals if decimals is None else decimals)
 
 
 def _column_title(summary: LanguageTable) -> Callable[[str], str]:
@@ -411,19 +414,22 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
         slips = first_names([f"{slip.model} ({slip.column})" for slip in summary.slips], _MOST_NAMED)
         values = {"rows": slips, "number": count(summary.num_checked)}
         yield Sentence("say_printed_slips" if slips else "say_no_slips", values)
+    if summary.averaged_over != "columns":
+        yield Sentence("say_averaged_over", {"languages": word(f"averaged_over_{summary.averaged_over}")})
     if summary.not_read_alike:
         yield Sentence("say_models_not_alike", {"models": first_names(summary.not_read_alike)})
 
 
 def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
     """Yield the mean drop of each kind, and the correlation of English with the other languages."""
-    kinds = [
-        f"{_kind_word(kind)} {points(means.drop.value)} [{points_spread(means.drop)}]"
-        for kind, means in summary.kinds.items()
-        if means.drop is not None
-    ]
-    if kinds:
-        yield Sentence("say_drop_by_kind", {"kinds": COMMA.join(kinds), "baseline": _baseline_word(summary)})
+    drops = {_kind_word(kind): means.drop for kind, means in summary.kinds.items() if means.drop is not None}
+    if drops:
+        kinds = [
+            f"{kind} {points(drop.value)}" + ("" if summary.is_published else f" [{points_spread(drop)}]")
+            for kind, drop in drops.items()
+        ]
+        sentence = "say_published_drop_by_kind" if summary.is_published else "say_drop_by_kind"
+        yield Sentence(sentence, {"kinds": COMMA.join(kinds), "baseline": _baseline_word(summary)})
     if summary.pearson is None or summary.spearman is None:
         return
     values = {
@@ -437,6 +443,8 @@ def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
         yield Sentence("say_few_models", values)
     elif summary.pearson.low is not None and summary.pearson.high is not None:
         yield Sentence("say_correlation", {**values, "spread": decimal_interval(summary.pearson)})
+    elif summary.pearson.value is None:
+        yield Sentence("say_no_correlation", values)
 
 
 def _translation_sentence(translation: TranslationComparison) -> Sentence:
