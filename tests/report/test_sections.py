@@ -40,3 +40,8 @@ def test_the_protocol_shows_settings_hashes_and_of_a_path_only_its_end():
     assert tables["files"] == (("cases", "cases.jsonl", "ab12"), (word("output"), "model.safetensors", "cd34"))
     assert (f"{word('dropped')}{COLON}{word('rule_rule', 'rule')}", "1") in tables["counts"]
     assert "someone" not in str(shown)
+
+
+def test_counts_by_language_keep_the_codes_of_languages():
+    """An underscore was a space: `arb Arab`."""
+    assert rule_word("unscored responses, arb_Arab").endswith(", arb_Arab")

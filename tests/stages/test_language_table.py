@@ -1,5 +1,6 @@
 """Several evaluations by language: values by hand, what all models share, two translations, and what is refused."""
 
+import json
 import shutil
 
 import pytest
@@ -206,6 +207,23 @@ def test_other_benches_and_other_items_under_one_id_are_refused(runs, tmp_path):
         languages([runs[0], section], out=tmp_path / "out", config=FEW)
 
 
+def test_the_setting_of_a_bench_that_differs_is_named_before_equal_items(runs, tmp_path):
+    """The benches stood there as a whole, twice, and of equal items a run was called the other one."""
+    shutil.copytree(runs[0], tmp_path / "copy")
+    record = tmp_path / "copy" / "run.json"
+    changed = json.loads(record.read_text("utf-8"))
+    changed["config"]["bench"] = {**changed["config"]["bench"], "sections": {"A": {"a": 2.0}}}
+    record.write_text(json.dumps(changed), encoding="utf-8")
+    with pytest.raises(EvidenceError, match=r'copy: bench\.sections is \{"A":\{"a":2\.0\}\} here and null in'):
+        languages([runs[0], tmp_path / "copy"], out=tmp_path / "out", config=FEW)
+    other = tmp_path / "other"
+    shutil.copytree(tmp_path / "copy", other)
+    changed["config"]["bench"]["sections"] = {"A": {"a": 3.0}}
+    (other / "run.json").write_text(json.dumps(changed), encoding="utf-8")
+    with pytest.raises(EvidenceError, match=r"other: bench\.sections\.A\.a is 3\.0 here and 2\.0 in"):
+        languages([tmp_path / "copy", other], out=tmp_path / "out", config=FEW)
+
+
 def test_models_without_a_common_item_language_or_english_are_refused(runs, tmp_path):
     later = evaluated_languages(tmp_path, "later", dict.fromkeys(X, "." * 8 + "rw"))
     with pytest.raises(EvidenceError, match="no item is in all of 3 languages of 2 evaluations"):
@@ -214,8 +232,10 @@ def test_models_without_a_common_item_language_or_english_are_refused(runs, tmp_
     with pytest.raises(EvidenceError, match=r"share no language besides en\n  allowed: chinese: en, zh; x: ar, en, he"):
         languages([runs[0], chinese], out=tmp_path / "out", config=FEW)
     foreign = evaluated_languages(tmp_path, "foreign", {"he": Y["he"], "ar": Y["ar"]})
-    with pytest.raises(EvidenceError, match="foreign has no item in en, with which the others are compared"):
+    with pytest.raises(EvidenceError, match=r"foreign has no item in en, [^\0]*that all have: .*baseline_language.*ar"):
         languages([runs[0], foreign], out=tmp_path / "out", config=FEW)
+    arabic = languages([runs[0], foreign], out=tmp_path / "ar", config=Config(baseline_language="ar", num_resamples=20))
+    assert (set(arabic.summary.columns), set(arabic.summary.lacking)) == ({"he"}, {"foreign"})
     third = evaluated_languages(tmp_path, "third", {"he": X["he"], "ar": X["ar"]})
     chosen = languages([foreign, third], out=tmp_path / "chosen", config=FEW)
     # Arabic and Hebrew have equal numbers and one class of resources: the code decides.

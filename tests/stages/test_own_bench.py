@@ -1,16 +1,22 @@
 """A folder with bench.toml is a benchmark: a headline, a rank on the leaderboard, and a name for what is missing."""
 
 import hashlib
+import json
 
 import msgspec
 import pytest
 
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.run_folder import read_run
 from steelyard.stages.evaluate import Config, evaluate, read_bench_kind
+from steelyard.stages.languages import Config as LanguagesConfig
+from steelyard.stages.languages import languages
 from steelyard.stages.leaderboard import leaderboard
+from steelyard.views.language_table import VIEW as TABLE_VIEW
+from steelyard.views.languages import VIEW as ALONE_VIEW
+from steelyard.views.view import StageRun
 from strategies import case
 
 COUNTS = {"chat": 6, "数学": 4}
@@ -170,3 +176,46 @@ def test_the_kind_without_a_table_says_what_to_write(folder, tmp_path):
     with pytest.raises(ConfigError, match="has no subset") as refused:
         evaluated(folder, tmp_path / "out", bench_kind="subsets")
     assert "bench.toml" in refused.value.do
+
+
+def test_scores_of_the_whole_bench_are_those_of_its_kept_prompts_too(folder, tmp_path):
+    """They were refused as scores of more cases, so that each list of kept prompts needed a file of its own."""
+    cases = list(read_cases(folder / "cases.jsonl"))
+    scores, kept = tmp_path / "scores.jsonl", tmp_path / "kept.json"
+    lines = [{"prompt": case.prompt.id, "scores": {"a": 1.0, "b": 0.0}} for case in cases]
+    scores.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kept.write_text(json.dumps({"kept": [case.prompt.id for case in cases[3:]]}))
+    config = Config(num_resamples=50, baselines=())
+    run = evaluate([folder], tmp_path / "out", config, scores=scores, kept_prompts=kept)
+    assert (run.counts.num_used, run.counts.noted["not among the kept prompts"]) == (7, 3)
+    lines.append({"prompt": "chat99", "scores": {"a": 1.0, "b": 0.0}})
+    scores.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(RecordError, match=r"scores\.jsonl:11: unknown prompt id 'chat99'"):
+        evaluate([folder], tmp_path / "other", config, scores=scores, kept_prompts=kept)
+
+
+def test_languages_say_that_a_section_is_missing_where_their_means_leave_it_out(tmp_path):
+    made = tmp_path / "bench"
+    made.mkdir()
+    cases = [
+        msgspec.structs.replace(
+            case(f"{subset}{number}", "ab", subset=subset, language=language, ranking=(("a",), ("b",))),
+        )
+        for subset in ("chat", "math")
+        for number in range(4)
+        for language in ("en", "de")
+    ]
+    write_cases(made / "cases.jsonl", cases)
+    table = "[sections.A]\nchat = 1\n[sections.B]\nmath = 1\n"
+    (made / "bench.toml").write_text(f'languages = ["de"]\nbaseline_language = "en"\n{table}')
+    (tmp_path / "kept.json").write_text(json.dumps({"kept": [f"chat{number}" for number in range(4)]}))
+    config = Config(num_resamples=50, baselines=())
+    for model in ("longer", "shorter"):
+        evaluate([made], tmp_path / model, config, model=model, kept_prompts=tmp_path / "kept.json")
+    alone = languages([tmp_path / "longer"], out=tmp_path / "alone", config=LanguagesConfig(num_resamples=20))
+    both = languages(
+        [tmp_path / "longer", tmp_path / "shorter"], out=tmp_path / "both", config=LanguagesConfig(num_resamples=20)
+    )
+    for run, view in ((alone, ALONE_VIEW), (both, TABLE_VIEW)):
+        sentences = {each.key: each.values for each in view.sentences(StageRun("out", None, run.summary))}
+        assert sentences["say_part_of_bench"]["missing"].startswith("math (")

@@ -187,11 +187,13 @@ class BenchCases:
         self._files = tuple(files)
         self._bench = bench
         self._size: int | None = None
+        self._left_out: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[Case]:
         warnings: Counter[str] = Counter()
         # Digests of fixed size: a table of all keys would need more memory than the columns of the measures.
         seen: set[bytes] = set()
+        left_out: set[str] = set()
         size = 0
         for path in self._files:
             for place, read in _cases_of(path, self._bench, warnings):
@@ -203,6 +205,7 @@ class BenchCases:
                 seen.add(digest)
                 if self._kept is not None and case.prompt.id not in self._kept:
                     warnings[NOT_KEPT] += 1
+                    left_out.add(case.prompt.id)
                     continue
                 size += 1
                 yield case
@@ -214,6 +217,12 @@ class BenchCases:
             )
         self.warnings = dict(warnings)
         self._size = size
+        self._left_out = frozenset(left_out)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The ids of the prompts that are not kept. Scores made elsewhere may be of the whole bench."""
+        return self._left_out if len(self) else frozenset()
 
     def findings(self) -> tuple[InputFinding, ...]:
         """Return that prompts were left out, after a reading: the rest is another benchmark than the whole."""

@@ -105,11 +105,29 @@ def check_equal_settings(folders: Sequence[Path], runs: Sequence[Run[EvaluationS
         first, other = bench_settings(runs[0]), bench_settings(runs[index])
         for key in first:
             if first[key] != other[key]:
+                name, here, there = _differing(key, other[key], first[key])
                 raise EvidenceError(
-                    f"{key} is {_json(other[key])} here and {_json(first[key])} in {folders[0]}",
+                    f"{name} is {_json(here)} here and {_json(there)} in {folders[0]}",
                     where=str(folders[index]),
                     do="evaluate both models with equal settings: values of different protocols are not comparable",
                 )
+
+
+class _Differing(NamedTuple):
+    """A setting by the path of its keys, with its two values."""
+
+    name: str
+    here: object
+    there: object
+
+
+def _differing(name: str, here: object, there: object) -> _Differing:
+    """Return the innermost setting that differs: of a table its first key with another value."""
+    if isinstance(here, dict) and isinstance(there, dict):
+        keys = [*here, *(key for key in there if key not in here)]
+        key = next(key for key in keys if here.get(key) != there.get(key))
+        return _differing(f"{name}.{key}", here.get(key), there.get(key))
+    return _Differing(name, here, there)
 
 
 def bench_settings(run: Run[Any]) -> JsonObject:

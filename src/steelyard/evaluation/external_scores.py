@@ -88,7 +88,7 @@ def evaluate_scores(
     try:
         evaluation = join_parts(source, result, _parts(source, scores, train_cases, workers, coverage))
     except AlignmentError:
-        joined = JoinedScores(source.cases, scores)
+        joined = JoinedScores(source.cases, scores, left_out=source.cases.left_out)
         evaluation = join_parts(source, result, evaluate_scored(source, track(joined, "evaluating")))
         coverage = joined.coverage
     result.findings += hash_findings(coverage, result)

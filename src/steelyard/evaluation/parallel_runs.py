@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.languages import language_key
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import common_spellings, number_of
 from steelyard.core.types import Run
 from steelyard.evaluation.config import TRAINED_BASELINE
@@ -230,7 +231,10 @@ def _compared_by_all(
     have = "; ".join(
         f"{need.name}: {', '.join(sorted(spelling[code] for code in need.prompts if code in wanted))}" for need in needs
     )
-    do = "leave an evaluation out, or evaluate its model in these languages"
+    do = Advice("leave an evaluation out, or evaluate its model in these languages")
+    shared = sorted(spelling[code] for code in compared)
+    if len(shared) > 1:
+        do = Advice(do, ", or compare with a language that all have: ", Remedy("baseline_language", shared[0]))
     raise EvidenceError(problem, where=where, allowed=have, do=do)
 
 

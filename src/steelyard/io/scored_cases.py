@@ -6,7 +6,7 @@ Parquet, or JSON.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -87,14 +87,14 @@ class JoinedScores:
     score.
     """
 
-    def __init__(self, cases: Iterable[Case], path: Path) -> None:
+    def __init__(self, cases: Iterable[Case], path: Path, *, left_out: Set[str] = frozenset()) -> None:
         self._cases = cases
-        self._path = path
+        self._file = _ScoresFile(path, left_out)
         self.coverage = HashCoverage()
 
     def __iter__(self) -> Iterator[ScoredCase]:
         self.coverage = HashCoverage()
-        for scored in _joined(self._cases, self._path):
+        for scored in _joined(self._cases, self._file):
             self.coverage.add(scored.scores)
             yield scored
 
@@ -168,8 +168,19 @@ def with_every_response(case: Case, line: Scores) -> Scores:
     return replace(line, scores={**line.scores, **dict.fromkeys(absent)}, unscored=unscored)
 
 
-def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
-    lines, is_table = placed_scores(path), is_score_table(path)
+class _ScoresFile(NamedTuple):
+    """A file of scores, and the ids of prompts whose lines are not read: those that a bench leaves out."""
+
+    path: Path
+    left_out: Set[str]
+
+    def lines(self) -> Iterator[tuple[Place, Scores]]:
+        """Yield the lines to join with their places."""
+        return (placed for placed in placed_scores(self.path) if placed[1].prompt not in self.left_out)
+
+
+def _joined(cases: Iterable[Case], file: _ScoresFile) -> Iterator[ScoredCase]:
+    lines, is_table = file.lines(), is_score_table(file.path)
     waiting: dict[_Key, tuple[Place, Scores]] = {}
     joined_without_language: set[str] = set()
     for case in cases:
@@ -177,30 +188,30 @@ def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
         while case.key not in waiting and (identifier, None) not in waiting:
             placed = next(lines, None)
             if placed is None or (placed[1].prompt, placed[1].language) in waiting:
-                _refuse(path, cases)
+                _refuse(file, cases)
             waiting[placed[1].prompt, placed[1].language] = placed
         if identifier in joined_without_language:
-            _refuse(path, cases)
+            _refuse(file, cases)
         key = case.key if case.key in waiting else (identifier, None)
         if key != case.key:
             joined_without_language.add(identifier)
         place, line = waiting.pop(key)
         yield ScoredCase(case, checked_line(case, with_every_response(case, line) if is_table else line, place))
     if waiting or next(lines, None) is not None:
-        _refuse(path, cases)
+        _refuse(file, cases)
 
 
-def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
+def _refuse(file: _ScoresFile, cases: Iterable[Case]) -> NoReturn:
     """Raise the error of the first invalid line, or of the first case without a line."""
     keys = [_without_texts(case) for case in cases]
     places_of_id: dict[str, list[int]] = defaultdict(list)
     for index, case in enumerate(keys):
         places_of_id[case.prompt.id].append(index)
     line_of: dict[int, Place] = {}
-    is_table = is_score_table(path)
-    for place, line in placed_scores(path):
+    is_table = is_score_table(file.path)
+    for place, line in file.lines():
         if line.prompt not in places_of_id:
-            raise _unknown_prompt(line.prompt, place, path, places_of_id)
+            raise _unknown_prompt(line.prompt, place, file, places_of_id)
         index = _case_of(line, keys, places_of_id[line.prompt], place)
         if index in line_of:
             raise RecordError(f"prompt id {line.prompt!r} has its scores at {line_of[index]} already", where=place)
@@ -212,7 +223,7 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
     raise RecordError(
         f"no line for prompt id {missing[0].prompt.id!r}, language {missing[0].prompt.language!r} "
         f"({len(missing)} of {number_of(len(keys), 'case')} {verb_for(len(missing), 'has', 'have')} none)",
-        where=Place(str(path)),
+        where=Place(str(file.path)),
         do="add the rows of every case; a missing score is an empty cell"
         if is_table
         else "add a line for every case; a missing score is null, with its reason under `unscored`",
@@ -224,12 +235,12 @@ def _without_texts(case: Case) -> Case:
     return Case(prompt=prompt, responses=tuple(Response(id=response.id, text="") for response in case.responses))
 
 
-def _unknown_prompt(prompt: str, place: Place, path: Path, known: Collection[str]) -> RecordError:
+def _unknown_prompt(prompt: str, place: Place, file: _ScoresFile, known: Collection[str]) -> RecordError:
     """Return the error of scores of a prompt that no case has, with the number of such prompts in the file.
 
     Only a prompt without scores can be the one meant. Where every case has its own, the scores are those of more cases.
     """
-    scored = {line.prompt for _, line in placed_scores(path)}
+    scored = {line.prompt for _, line in file.lines()}
     num_unknown = len(scored.difference(known))
     verb = verb_for(num_unknown, "is", "are")
     problem = f"unknown prompt id {prompt!r} ({num_unknown:,} of {number_of(len(scored), 'prompt')} {verb} of no case)"

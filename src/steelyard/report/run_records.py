@@ -25,9 +25,11 @@ def rule_word(rule: str) -> str:
     """
     if (whole := f"rule_{text_key(rule)}") in section_texts():
         return word(whole, rule)
-    parts = _PART.fullmatch(rule.replace("_", " "))
+    parts = _PART.fullmatch(rule)
     assert parts is not None, "it matches every text"
     total, mark, part = parts.groups("")
+    total = total.replace("_", " ")
+    # A code of a language, an id or the name of a subset keeps its underscores.
     shown = _without_folders(part)
     if (kind := f"found_{text_key(part)}") in section_texts() and total in _FINDINGS:
         shown = word(kind, part)

@@ -150,8 +150,8 @@ def _many(
     """Return the record of a table of several evaluations; ``others`` are those of another translation."""
     every = [*folders, *others]
     runs = [read_evaluation(folder) for folder in every]
-    _check_unequal(every, runs)
     check_equal_settings(every, runs)
+    _check_unequal(every, runs)
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(every, 1)}
     inputs |= {f"items.{number}": folder / "items.jsonl" for number, folder in enumerate(every, 1)}
 

@@ -41,7 +41,7 @@ from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_
 from steelyard.report.page import COMMA, first_names
 from steelyard.statistics.correlation import FEWEST_MODELS
 from steelyard.statistics.intervals import Estimate
-from steelyard.views.languages import chosen_baseline, group_title
+from steelyard.views.languages import chosen_baseline, group_title, missing_parts
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
@@ -402,6 +402,7 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     else:
         yield Sentence("say_language_table", values)
         yield from chosen_baseline(run, summary.baseline_language)
+        yield from missing_parts(summary.missing)
     if summary.translation is not None:
         yield _translation_sentence(summary.translation)
     yield from _drop_sentences(summary)
@@ -442,7 +443,8 @@ def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
     if summary.pearson.n < FEWEST_MODELS:
         yield Sentence("say_few_models", values)
     elif summary.pearson.low is not None and summary.pearson.high is not None:
-        yield Sentence("say_correlation", {**values, "spread": decimal_interval(summary.pearson)})
+        spreads = {"spread": decimal_interval(summary.pearson), "rank_spread": decimal_interval(summary.spearman)}
+        yield Sentence("say_correlation", values | spreads)
     elif summary.pearson.value is None:
         yield Sentence("say_no_correlation", values)
 

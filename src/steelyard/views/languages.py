@@ -1,7 +1,7 @@
 """Languages: one evaluation by language, its drops from English, agreement with it, and what the limit cut."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -31,7 +31,8 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import ALERT, FAINT, MODEL_COLOURS, Dot, interval_rows, share_axis
 from steelyard.report.bars import stacked_bars
-from steelyard.report.page import COLON, COMMA
+from steelyard.report.bench_texts import reason_words
+from steelyard.report.page import COLON, COMMA, first_names
 from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
@@ -130,7 +131,14 @@ def _sentences(run: StageRun[LanguagesSummary]) -> tuple[Sentence, ...]:
     }
     alike = () if summary.are_read_alike else (Sentence("say_languages_not_alike"),)
     chosen = chosen_baseline(run, summary.baseline_language)
-    return (Sentence("say_languages", values), *chosen, *alike, *_cut_sentences(summary))
+    missing = missing_parts(summary.missing)
+    return (Sentence("say_languages", values), *chosen, *missing, *alike, *_cut_sentences(summary))
+
+
+def missing_parts(missing: Mapping[str, str]) -> tuple[Sentence, ...]:
+    """Return that the shared items are not the whole bench: its sections are means over what they have."""
+    parts = first_names([f"{name} ({reason_words(why)})" for name, why in missing.items()])
+    return (Sentence("say_part_of_bench", {"missing": parts}),) if missing else ()
 
 
 def chosen_baseline(run: StageRun, baseline: str | None) -> tuple[Sentence, ...]:
