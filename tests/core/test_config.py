@@ -49,6 +49,8 @@ def test_a_wrong_type_is_named():
         ("a.d", 4),
         ("a.d.e.f", 5),
         ("list.x", 7),
+        ("a.d.e", 5),
+        ("list", 6),
         ("seeds", None),
         ("", None),
     ],

@@ -137,9 +137,15 @@ def test_files_of_subsets_are_read_beside_the_table(folder, tmp_path):
         ("[subsets]\nchat = 6\n[subsets]\n", "bench.toml: not valid TOML"),
         ("[subset]\nchat = 6\n", "bench.toml:1: unknown setting 'subset'"),
         ("[subsets]\nchat = -1\n", "bench.toml:2: subsets.chat is -1"),
+        ("[section.A]\nchat = 6\n", "bench.toml:1: unknown setting 'section'"),
+        ("[sections.A]\nchat = 0\n", "bench.toml:2: sections.A.chat is 0\n  allowed: a number above 0"),
+        (
+            "[sections.A]\nchat = 6\n'数学' = 'x'\n",
+            "bench.toml:3: sections.A.数学 is 'x'\n  allowed: a number above 0",
+        ),
         (
             "[sections.A]\nchat = 1\n[sections.B]\nchat = 1\n",
-            "bench.toml at sections: the subset 'chat' is in 2 sections",
+            "bench.toml:1 at sections: the subset 'chat' is in 2 sections",
         ),
         ("[subsets]\nlaw = 1\n", "is of subset 'chat', which mine does not have"),
     ],
@@ -192,6 +198,34 @@ def test_scores_of_the_whole_bench_are_those_of_its_kept_prompts_too(folder, tmp
     scores.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(RecordError, match=r"scores\.jsonl:11: unknown prompt id 'chat99'"):
         evaluate([folder], tmp_path / "other", config, scores=scores, kept_prompts=kept)
+
+
+def test_a_bench_takes_cases_that_spell_its_languages_in_another_way(tmp_path):
+    """Cases in FLORES codes were no language of a bench in BCP 47, and other spellings had no cases."""
+    made = tmp_path / "bench"
+    made.mkdir()
+    spellings = ("eng_Latn", "deu_Latn", "zho_Hans", "zho_Hant")
+    cases = [
+        case(f"p{number}", "ab", subset="chat", language=language, ranking=(("a",), ("b",)))
+        for number in range(3)
+        for language in spellings
+    ]
+    write_cases(made / "cases.jsonl", cases)
+    columns = 'languages = ["de-DE", ["zh-CN", "zh-TW"]]\nbaseline_language = "en"\n'
+    (made / "bench.toml").write_text(f"{columns}[subsets]\nchat = 3\n")
+    summary = evaluated(made, tmp_path / "out").summary
+    assert (summary.headline, summary.overall.n, summary.missing) == ("overall", 9, None)
+    assert set(summary.languages) == {"de-DE", "zh-CN", "zh-TW", "eng_Latn"}
+
+
+def test_cases_without_a_language_are_advised_to_be_converted(tmp_path):
+    """The advice was a setting of the model."""
+    made = tmp_path / "bench"
+    made.mkdir()
+    write_cases(made / "cases.jsonl", [case("p", "ab", subset="chat", ranking=(("a",), ("b",)))])
+    (made / "bench.toml").write_text('languages = ["de"]\n[subsets]\nchat = 1\n')
+    with pytest.raises(EvidenceError, match=r"has no language\n  do: convert each language by itself: .*convert"):
+        evaluated(made, tmp_path / "out")
 
 
 def test_languages_say_that_a_section_is_missing_where_their_means_leave_it_out(tmp_path):

@@ -99,8 +99,13 @@ def toml_line(text: str, name: str) -> int | None:
         else:
             key, equals, _ = content.partition("=")
             path = (*table, *_key_path(f"{key}= 0")) if equals else ()
-        if longest < len(path) and f"{name}.".startswith(".".join(path) + "."):
-            longest, line = len(path), number
+        written, length = ".".join(path) + ".", 0
+        if f"{name}.".startswith(written):
+            length = len(path)
+        elif written.startswith(f"{name}."):
+            length = name.count(".") + 1
+        if longest < length:
+            longest, line = length, number
     return line
 
 
@@ -207,26 +212,33 @@ def _invalid_item(setting: inspect.Type, value: Any) -> tuple[inspect.Type, Any,
             return next(((allowed, item, None) for item in value if item not in allowed.values), (setting, value, None))
     if (table := _mapping(setting)) and isinstance(value, dict):
         kind = table.value_type
-        return next(
-            ((kind, item, str(key)) for key, item in value.items() if not _fits(kind, item)), (setting, value, None)
-        )
+        for key, item in value.items():
+            if not _fits(kind, item):
+                inner, wrong, name = _invalid_item(kind, item)
+                return inner, wrong, ".".join(filter(None, (str(key), name)))
     return setting, value, None
 
 
 def _fits(kind: inspect.Type, value: Any) -> bool:
-    """Return whether a value is of a plain type, or of one of several; true for types that are not plain."""
-    if isinstance(kind, inspect.UnionType):
-        return any(_fits(member, value) for member in kind.types)
-    if isinstance(kind, inspect.LiteralType):
-        return isinstance(value, str | int) and value in kind.values
+    """Return whether a value is of a plain type, of a table of them, or of one of several; true for other types."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match kind:
+        case inspect.UnionType():
+            fits = any(_fits(member, value) for member in kind.types)
+        case inspect.LiteralType():
+            fits = isinstance(value, str | int) and value in kind.values
         case inspect.FloatType():
-            return is_number and (kind.ge is None or value >= kind.ge) and (kind.le is None or value <= kind.le)
+            fits = is_number and (kind.ge is None or value >= kind.ge) and (kind.le is None or value <= kind.le)
+            fits = fits and (kind.gt is None or value > kind.gt)
         case inspect.IntType():
-            return isinstance(value, int) and is_number and (kind.ge is None or value >= kind.ge)
+            fits = isinstance(value, int) and is_number and (kind.ge is None or value >= kind.ge)
+        case inspect.StrType():
+            fits = isinstance(value, str)
+        case inspect.DictType():
+            fits = isinstance(value, dict) and all(_fits(kind.value_type, item) for item in value.values())
         case _:
-            return True
+            fits = True
+    return fits
 
 
 def _bounds(number: inspect.FloatType) -> str:

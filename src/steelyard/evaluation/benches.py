@@ -95,10 +95,11 @@ def read_bench_file(kind: str, settings: JsonObject, benches: Sequence[Path]) ->
     merged: JsonObject = {"name": table.absolute().parent.name, **content}
     for key, value in settings.items():
         merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) and value else value
-    try:
-        build("benches", SUBSETS_KIND, merged)
-    except ConfigError as error:
-        raise error.at(f"{table} at {error.where}") from error
+    with toml_places(table):
+        try:
+            build("benches", SUBSETS_KIND, merged)
+        except ConfigError as error:
+            raise error.at(f"{table} at {error.where}") from error
     return SUBSETS_KIND, merged
 
 

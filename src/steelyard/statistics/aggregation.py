@@ -271,14 +271,19 @@ class LanguageTotals(NamedTuple):
         return lambda sums: formula(sums[..., self.place, :])
 
 
-def by_language(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> dict[str, LanguageTotals]:
-    """Return the totals of each language, in the order of their codes; cells without a language are left out."""
+def by_language(
+    totals: Totals, left_out: LeftOut = NONE_LEFT_OUT, *, code_of: Callable[[str], str] = str
+) -> dict[str, LanguageTotals]:
+    """Return the totals of each language, in the order of their codes; cells without a language are left out.
+
+    ``code_of`` returns the code of a language as the benchmark spells it.
+    """
+    codes = [cell.language and code_of(cell.language) for cell in totals.cells]
     languages = {}
-    for name in sorted({cell.language for cell in totals.cells if cell.language is not None}):
-        place = [index for index, cell in enumerate(totals.cells) if cell.language == name]
-        languages[name] = LanguageTotals(
-            totals.select(place), {cell: n for cell, n in left_out.items() if cell.language == name}, place
-        )
+    for name in sorted({code for code in codes if code is not None}):
+        place = [index for index, code in enumerate(codes) if code == name]
+        of_language = {cell: n for cell, n in left_out.items() if cell.language and code_of(cell.language) == name}
+        languages[name] = LanguageTotals(totals.select(place), of_language, place)
     return languages
 
 

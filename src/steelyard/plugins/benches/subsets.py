@@ -20,7 +20,7 @@ from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats
-from steelyard.core.remedies import CODE, Advice, Placeholder, Remedy
+from steelyard.core.remedies import CODE, Advice, Command, Placeholder, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.benches._benchmark import Benchmark, overall
@@ -256,11 +256,16 @@ class LanguagePart(NamedTuple):
 def _language_benchmark(config: Config, breakdown: Callable[..., Breakdown], about: str) -> Benchmark:
     """Return the benchmark whose headline is the mean over languages; a baseline is kept out of it."""
     codes = tuple(chain.from_iterable(config.columns))
+    spelling = {language_key(code): code for code in codes}
+
+    def code_of(language: str) -> str:
+        """Return the code of a language as the benchmark spells it: cases may have it in another one."""
+        return spelling.get(language_key(language), language)
 
     def language_parts(totals: Totals, left_out: LeftOut) -> dict[str, LanguagePart]:
         return {
             name: LanguagePart(part, breakdown(part.totals, part.left_out))
-            for name, part in by_language(totals, left_out).items()
+            for name, part in by_language(totals, left_out, code_of=code_of).items()
         }
 
     def headline(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Headline:
@@ -355,20 +360,19 @@ def check_has_language(case: Case, file_name: str) -> None:
     """Raise EvidenceError for a case without a language."""
     if case.prompt.language is None:
         problem = f"prompt {case.prompt.id!r} has no language"
-        raise EvidenceError(
-            problem, where=file_name, do=Advice("convert each language with ", Remedy("language", CODE))
-        )
+        convert = Command("convert", (Placeholder("FILE"), Placeholder("OUT")), (Remedy("language", CODE),))
+        raise EvidenceError(problem, where=file_name, do=Advice("convert each language by itself: ", convert))
 
 
 def _check_language(case: Case, file_name: str, config: Config) -> Case:
     check_has_language(case, file_name)
     code, baseline = str(case.prompt.language), config.baseline_language
     codes = tuple(chain.from_iterable(config.columns))
-    if code in codes or (baseline is not None and language_key(code) == language_key(baseline)):
+    if language_key(code) in {language_key(known) for known in (*codes, *([baseline] if baseline else ()))}:
         return case
     problem = f"prompt {case.prompt.id!r} is in {code!r}, which is no language of {config.name or 'this benchmark'}"
     allowed = choices(code, codes if baseline is None else (*codes, baseline))
-    do = Advice("write languages as the cases do, or leave the case out: ", Remedy("bench.languages"))
+    do = Advice("add it to the languages of the benchmark, or leave the case out: ", Remedy("bench.languages"))
     raise EvidenceError(problem, where=file_name, allowed=allowed, do=do)
 
 
@@ -411,8 +415,11 @@ def _check_languages(config: Config) -> None:
     codes = Counter(chain.from_iterable(config.columns))
     if not all(config.columns):
         raise ConfigError("a list without languages", where="languages", do="name its languages, or remove it")
-    if twice := [name for name, number in codes.items() if number > 1]:
-        raise ConfigError(f"the language {twice[0]!r} is named twice", where="languages", do="name each once")
+    for name in codes:
+        same = [repr(other) for other in codes.elements() if language_key(other) == language_key(name)]
+        if len(same) > 1:
+            problem = f"{' and '.join(same)} are one language"
+            raise ConfigError(problem, where="languages", do="name each language once")
     baseline = config.baseline_language
     if baseline is None:
         return
