@@ -13,6 +13,8 @@ from steelyard.evaluation.parallel_runs import kind_of_model
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.languages import Config, languages
+from steelyard.views.language_table import VIEW
+from steelyard.views.view import StageRun
 
 # Even items are of section a, odd ones of section b.
 X = {"en": "rrrrrrrw", "he": "rwrwrrww", "ar": "rrrrwwww"}
@@ -162,11 +164,12 @@ def test_two_translations_are_compared_model_by_model(tmp_path):
     worse = {"he": X["he"], "ar": "wwwwwwww"}
     for name in ("x", "w"):
         evaluated_languages(tmp_path / "nllb", name, worse, better="a longer answer")
-    found = languages(
-        google, out=tmp_path / "out", config=FEW, other_translation=[tmp_path / "nllb"]
-    ).summary.translation
+    run = languages(google, out=tmp_path / "out", config=FEW, other_translation=[tmp_path / "nllb"])
+    found = run.summary.translation
     assert (found.first, found.second) == ("google", "nllb")
     assert found.unmatched == ("w", "y")
+    sentences = {each.key: each.values for each in VIEW.sentences(StageRun("out", None, run.summary))}
+    assert sentences["say_unmatched_models"]["models"].startswith("w")
     x = found.models["x"]
     assert (x.first.value, x.second.value, x.difference.value) == (0.5, 0.25, 0.25)
     assert {name: each.value for name, each in x.languages.items()} == {"ar": 0.5, "he": 0.0}

@@ -218,6 +218,24 @@ def test_a_bench_takes_cases_that_spell_its_languages_in_another_way(tmp_path):
     assert set(summary.languages) == {"de-DE", "zh-CN", "zh-TW", "eng_Latn"}
 
 
+@pytest.mark.parametrize("has_scores", [True, False])
+def test_two_items_of_a_prompt_in_one_language_are_refused_in_every_spelling(has_scores, tmp_path):
+    """They counted as two items: a prompt had twice the weight of others in that language."""
+    first, second = (
+        case("p", "ab", subset="chat", language=language, ranking=(("a",), ("b",))) for language in ("de", "deu_Latn")
+    )
+    write_cases(tmp_path / "cases.jsonl", [first, second])
+    lines = [
+        {"prompt": "p", "language": each.prompt.language, "scores": {"a": 1.0, "b": 0.0}} for each in (first, second)
+    ]
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    source = {"scores": tmp_path / "scores.jsonl"} if has_scores else {"model": "longer"}
+    with pytest.raises(
+        RecordError, match=r"cases\.jsonl:2: prompt id 'p', language 'deu_Latn', is also in .*:1, as 'de'"
+    ):
+        evaluate([tmp_path / "cases.jsonl"], tmp_path / "out", Config(baselines=()), **source)
+
+
 def test_cases_without_a_language_are_advised_to_be_converted(tmp_path):
     """The advice was a setting of the model."""
     made = tmp_path / "bench"

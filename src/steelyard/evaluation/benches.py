@@ -22,6 +22,7 @@ from steelyard.core.errors import (
     UserError,
     listed,
 )
+from steelyard.core.languages import language_key
 from steelyard.core.plugins import build, load
 from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.text import number_of
@@ -199,7 +200,7 @@ class BenchCases:
         for path in self._files:
             for place, read in _cases_of(path, self._bench, warnings):
                 case = normalize_case(self._bench, read, place)
-                key = f"{case.prompt.id}\x1f{case.prompt.language or ''}"
+                key = "\x1f".join(item_identity(case))
                 digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
                 if digest in seen:
                     raise self._repeated(case, place)
@@ -246,12 +247,25 @@ class BenchCases:
 
     def _repeated(self, case: Case, place: Place) -> RecordError:
         placed = (each for file in self._files for each in _cases_of(file, self._bench, Counter()))
-        earlier = next(first for first, other in placed if other.key == case.key)
+        earlier, other = next(each for each in placed if item_identity(each[1]) == item_identity(case))
+        spelling = "" if other.key == case.key else f", as {other.prompt.language!r}"
         return RecordError(
-            f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, is also in {earlier}",
+            f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, is also in {earlier}{spelling}",
             where=place,
             do="give each case its own id: scores are joined to cases by id and language",
         )
+
+
+class ItemIdentity(NamedTuple):
+    """The identity of an item: two items of one prompt in one language are one, however the language is spelled."""
+
+    prompt: str
+    language: str
+
+
+def item_identity(case: Case) -> ItemIdentity:
+    """Return the identity of a case among those of a bench."""
+    return ItemIdentity(case.prompt.id, language_key(case.prompt.language) if case.prompt.language else "")
 
 
 def bench_name(kind: str, files: Sequence[Path], settings: JsonObject | None = None) -> str:

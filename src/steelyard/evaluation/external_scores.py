@@ -13,7 +13,7 @@ from steelyard.core.errors import Place
 from steelyard.core.plugins import build
 from steelyard.core.types import Scores
 from steelyard.evaluation.batches import BatchResult, evaluate_batch, evaluate_scored, join_parts
-from steelyard.evaluation.benches import BenchCases, normalize_case
+from steelyard.evaluation.benches import BenchCases, item_identity, normalize_case
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, choose_baselines
 from steelyard.evaluation.model_evaluation import FinishedEvaluation, ModelNames
 from steelyard.evaluation.source import Source
@@ -129,7 +129,7 @@ def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -
     source = _built(config, train_cases)
     checked = lines.checked(source.bench)
     part = evaluate_batch(source, checked.scored)
-    keys = tuple(case.key for case, _ in checked.scored)
+    keys = tuple(item_identity(case) for case, _ in checked.scored)
     return part._replace(keys=keys, num_without_language=checked.num_without_language)
 
 

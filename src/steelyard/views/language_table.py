@@ -405,6 +405,8 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
         yield from missing_parts(summary.missing)
     if summary.translation is not None:
         yield _translation_sentence(summary.translation)
+        if summary.translation.unmatched:
+            yield Sentence("say_unmatched_models", {"models": first_names(summary.translation.unmatched)})
     yield from _drop_sentences(summary)
     if summary.lacking:
         yield Sentence("say_lacking_models", {"models": first_names(list(summary.lacking))})
