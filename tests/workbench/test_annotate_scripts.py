@@ -438,6 +438,48 @@ console.log(JSON.stringify({
     }
 
 
+def test_keys_mean_the_same_on_the_keyboards_and_with_the_input_methods_of_other_languages(run):
+    """As Chromium reports them: what the layout writes, and the place of the key on the keyboard."""
+    pressed = {
+        "Hebrew m": ("צ", "KeyM"), "Arabic g": ("ل", "KeyG"), "Arabic b, two letters": ("لا", "KeyB"),
+        "Arabic ?": ("؟", "Slash", True), "Hindi x": ("ग", "KeyX"), "Russian d": ("В", "KeyD", True),
+        "Arabic 9": ("٩", "Digit9"), "Hindi 4": ("४", "Digit4"), "full-width 5": ("５", "Digit5"),
+        "input method on, s": ("Process", "KeyS"), "input method on, 2": ("Process", "Digit2"),
+        "French 1 without Shift": ("&", "Digit1"), "French m": ("m", "Semicolon"), "French comma": (",", "KeyM"),
+        "Shift and 1": ("!", "Digit1", True), "Turkish letter": ("ğ", "KeyE"), "a key with a name": ("Enter", "Enter"),
+    }  # fmt: skip
+    script = (
+        'import { keyOf } from "./keys.js";\n'
+        "console.log(JSON.stringify(input.map(([key, code, shiftKey]) => keyOf({ key, code, shiftKey }))));"
+    )
+    expected = ["m", "g", "b", "?", "x", "d", "9", "4", "5", "s", "2", "1", "m", ",", "!", "ğ", "Enter"]
+    assert dict(zip(pressed, run(script, list(pressed.values())), strict=True)) == dict(
+        zip(pressed, expected, strict=True)
+    )
+
+
+def test_a_number_may_have_the_digits_of_any_script_and_what_is_none_is_no_entry(run):
+    texts = ["90", "٩٠", "९०", "９０", " 7 ", "100", "101", "-1", "9.5", "", "many"]
+    script = (
+        'import { numberIn } from "./entries.js";\n'
+        "console.log(JSON.stringify(input.map((text) => numberIn(text, [0, 100]))));"
+    )
+    assert run(script, texts) == [90, 90, 90, 90, 7, 100, *[None] * 5]
+
+
+def test_a_number_that_is_taken_back_leaves_its_question_open(run):
+    questions = kind_named("translation_quality").questions(("A",), catalogues_of(ProjectSettings()))
+    script = (
+        'import { entered, openQuestions } from "./entries.js"; import { emptyAnswer } from "./answer.js";\n'
+        'const asked = input.find((each) => each.input === "number");\n'
+        "const enter = (answer, value) => entered(answer, asked, value, input);\n"
+        "const answers = [enter(emptyAnswer(), 90), enter(enter(emptyAnswer(), 90), null)];\n"
+        "console.log(JSON.stringify(answers.map((each) => [each.scores, openQuestions(each, input).length])));"
+    )
+    # The marks of a translation may be none.
+    assert run(script, msgspec.to_builtins(questions)) == [[{"A": 90}, 0], [{}, 1]]
+
+
 def test_every_word_of_the_scripts_exists():
     """A word that is missing would be seen as `undefined` on the page."""
     scripts = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / "static" / "annotate").glob("*.js"))

@@ -67,6 +67,44 @@ def test_a_pair_by_mouse_with_a_mark_a_discard_and_a_draft(served, browser):
     assert [each.cannot_judge for each in page.answers(3)] == [None, None, "outside my field"]
 
 
+def test_words_are_marked_by_keys_alone_and_the_text_stays_as_it_is(served, browser):
+    page = open_kind(served, browser, "span_marking")
+    page.press("m")
+    browser.wait("document.activeElement.matches('textarea.raw')")
+    page.press("z", "Delete", "Enter")
+    # An input method writes in spite of the page.
+    browser.type("あ")
+    page.press("Home", "ArrowRight")
+    page.press("ArrowRight", "ArrowRight", modifiers=8)
+    field = "document.querySelector('textarea.raw')"
+    assert browser.value(f"{field}.value.slice({field}.selectionStart, {field}.selectionEnd)") in ("ir", "ec")
+    assert browser.value(f"{field}.value") in PAIR
+    page.press("1", "Enter")
+    (first,) = page.answers(1)
+    ((mark,),) = first.spans.values()
+    assert mark[:2] == (1, 3)
+    assert browser.complaints == []
+
+
+def test_a_number_out_of_the_range_does_not_leave_the_one_before(served, browser):
+    page = open_kind(served, browser, "translation_quality")
+    field = "document.querySelector('.question input')"
+    browser.value(f"{field}.focus()")
+    browser.type("90")
+    page.press("Enter")
+    browser.wait(f"!{SUBMIT}.disabled")
+    browser.value(f"{field}.select(), {field}.focus()")
+    browser.type("150")
+    page.press("Enter")
+    browser.wait(f"{SUBMIT}.disabled")
+    assert browser.value(f"{field}.value") == ""
+    browser.value(f"{field}.focus()")
+    browser.type("٨٥")
+    page.press("Enter", "Enter")
+    (first,) = page.answers(1)
+    assert list(first.scores.values()) == [85]
+
+
 def test_a_pair_in_arabic_fits_a_phone_and_speaks_chinese(served, browser):
     browser.resize(390, 844, is_phone=True)
     try:

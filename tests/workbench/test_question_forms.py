@@ -56,7 +56,7 @@ def test_marks_are_taken_from_those_who_answered():
     assert taken("all").spans == {"a": ((0, 4, "other", None), (2, 6, "other", None), (10, 12, "harmful", "why"))}
     assert taken("common").spans == {"a": ((0, 4, "other", None),)}
     assert taken("none").spans == {}
-    for wrong in ("2", "-1", "x", "１"):
+    for wrong in ("2", "-1", "x", "¹"):
         with pytest.raises(ConfigError):
             taken(wrong)
 
@@ -75,6 +75,14 @@ def test_what_no_page_sends_is_an_error(name, fields):
     questions = kind_named(name).questions(tuple(shown), CATALOGUES)
     with pytest.raises(ConfigError):
         answer_of_questions(questions, tuple(shown), EnteredForm(fields), [])
+
+
+@pytest.mark.parametrize("text", ["85", "٨٥", "८५", "８５"])
+def test_points_may_have_the_digits_of_any_script(text):
+    shown, _ = simulated("translation_quality", CATALOGUES)
+    questions = kind_named("translation_quality").questions(tuple(shown), CATALOGUES)
+    form = EnteredForm({"question-0": ["none"], "question-1": [text]})
+    assert list(answer_of_questions(questions, tuple(shown), form, []).scores.values()) == [85]
 
 
 def test_a_discarded_response_of_a_pair_leaves_no_order():

@@ -131,9 +131,8 @@ def ranked_answer(responses: Sequence[str], form: EnteredForm, marks: Sequence[T
 
 
 def whole_number(text: str, lowest: int, highest: int, *, where: str) -> int:
-    """Return the whole number of a text. Raises RefusedError for anything else, or one out of the range."""
-    digits = text.removeprefix("-")
-    if digits.isascii() and digits.isdecimal() and lowest <= int(text[:10]) <= highest and len(text) <= 10:
+    """Return the whole number of a text, in the digits of any script. Raises RefusedError out of the range."""
+    if text.removeprefix("-").isdecimal() and lowest <= int(text[:10]) <= highest and len(text) <= 10:
         return int(text)
     raise RefusedError(
         f"{text[:20]!r}",

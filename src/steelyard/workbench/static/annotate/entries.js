@@ -1,6 +1,8 @@
 // The questions of a task: which of them are open, and what an entry makes of an answer. The rules are those of
 // annotation/questions.py, and a test runs both over the same answers. All functions are pure.
 
+import { withPlainDigits } from "./keys.js";
+
 export const applies = (question, answer) => {
   if (question.responses.some((response) => response in answer.discarded)) return false;
   if (question.exception !== null && answer.entries[question.exception[0]] === question.exception[1]) return false;
@@ -31,11 +33,17 @@ const without = (table, keys) => Object.fromEntries(Object.entries(table).filter
 export const entered = (answer, question, value, questions) => {
   let changed = { ...answer, cannot_judge: null };
   if (question.input === "comparison") changed.ranking = ORDERS[value](question.responses);
-  else if (question.input === "number") changed.scores = { ...answer.scores, [question.responses[0]]: value };
+  else if (question.input === "number") changed.scores = value === null ? without(answer.scores, question.responses) : { ...answer.scores, [question.responses[0]]: value };
   else changed.entries = { ...answer.entries, [question.name]: value };
   const idle = questions.filter((each) => !applies(each, changed)).map(({ name }) => name);
   changed = { ...changed, entries: without(changed.entries, idle) };
   return changed;
+};
+
+// The whole number that a text writes; null where it writes none within the range, which then is no entry any more.
+export const numberIn = (text, [low, high]) => {
+  const digits = withPlainDigits(text).trim(), number = Number(digits);
+  return /^\d+$/.test(digits) && number >= low && number <= high ? number : null;
 };
 
 // A digit behind the number so far; a number on its own where both together are too large.

@@ -1,8 +1,9 @@
 // The flow of a task that is a list of questions: one after the other by keys, all of them in sight, any of them by mouse.
 
 import { fill, make } from "./card.js";
-import { applies, currentQuestion, entered, isAnswered, meaningOf, neighbour, openQuestions, takenOut, typed, valueOf } from "./entries.js";
+import { applies, currentQuestion, entered, isAnswered, meaningOf, neighbour, numberIn, openQuestions, takenOut, typed, valueOf } from "./entries.js";
 import { openChoices } from "./choosing.js";
+import { keyOf } from "./keys.js";
 import { openReasons } from "./marking.js";
 
 const MOST_BUTTONS = 10;
@@ -20,7 +21,7 @@ const choicesOf = (question, words) => {
 };
 
 const actionOf = (event, card, state) => {
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const key = keyOf(event);
   if (event.ctrlKey || event.metaKey) return key === "z" && !event.shiftKey ? { name: "undo" } : null;
   if (event.altKey || !card) return null;
   const question = current(card, state), meaning = meaningOf(key, question);
@@ -89,7 +90,7 @@ const rowOf = (question, { words, act, task }) => {
   }
   const field = question.input === "number" ? make("input", { type: "text", inputmode: "numeric", "aria-label": question.label, size: "6" })
     : make("textarea", { rows: "6", dir: "auto", placeholder: task.prompt_text, "aria-label": question.label });
-  if (question.input === "number") field.addEventListener("change", () => { const number = Number(field.value); if (/^\d+$/.test(field.value) && number >= question.range[0] && number <= question.range[1]) run(number); });
+  if (question.input === "number") field.addEventListener("change", () => run(numberIn(field.value, question.range)));
   else {
     // The text begins as the prompt: what is revised is changed, not written anew.
     field.addEventListener("focus", () => { if (!field.value) { field.value = task.prompt_text; act({ name: "enter", value: field.value, question, merge: question.name }); } });

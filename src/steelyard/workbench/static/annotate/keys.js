@@ -1,8 +1,30 @@
 // Keys: what each one does at a step of the answer, and which ones the page names. Pure: events come in, actions go out.
 
+const valueOfDigit = (digit) => {
+  const place = digit.codePointAt(0);
+  let value = 0;
+  while (/\p{Nd}/u.test(String.fromCodePoint(place - value - 1))) value += 1;
+  return String(value);
+};
+
+// A text with the digits of all scripts as 0 to 9: ٩٠, ९० and ９０ are 90.
+export const withPlainDigits = (text) => text.normalize("NFKC").replace(/\p{Nd}/gu, valueOfDigit);
+
+// What a key means, also where the keyboard writes Arabic, Hebrew or Hindi, or an input method is on: there the place of the
+// key tells, as if it wrote Latin letters. A row of digits that needs Shift for them gives them without.
+export const keyOf = ({ key, code = "", shiftKey = false }) => {
+  const isNamed = /^[A-Z]\w+$/.test(key) && !["Process", "Unidentified"].includes(key);
+  const plain = isNamed ? key : withPlainDigits(key).toLowerCase();
+  if (isNamed || /^[a-z0-9?]$/.test(plain)) return plain;
+  const [, digit] = /^(?:Digit|Numpad)([0-9])$/.exec(code) ?? [];
+  if (digit && !shiftKey) return digit;
+  if (/^(?:[ -~]|\p{Script=Latin})$/u.test(key)) return plain;
+  return code === "Slash" && shiftKey ? "?" : /^Key([A-Z])$/.exec(code)?.[1].toLowerCase() ?? plain;
+};
+
 // The action of a key at a step, or null: {name, value}. Ctrl and Command leave everything but undo to the browser.
 export const actionOf = (event, step) => {
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const key = keyOf(event);
   if (event.ctrlKey || event.metaKey) return key === "z" && !event.shiftKey ? { name: "undo" } : null;
   if (event.altKey) return null;
   if (/^[0-5]$/.test(key)) return { name: "score", value: Number(key) };
@@ -46,5 +68,5 @@ export const belongsTo = (element, key) => {
 // Keys that write, scroll or move go on, and so do those of the browser.
 export const isHeld = ({ key, repeat, ctrlKey, metaKey, target }) => {
   if (!repeat || ctrlKey || metaKey || !/^(Enter|Backspace|\S)$/u.test(key)) return false;
-  return key === "Enter" ? !target.matches?.("textarea:not([readonly])") : !target.matches?.("input, textarea:not([readonly])");
+  return key === "Enter" ? !target.matches?.("textarea:not([aria-readonly])") : !target.matches?.("input, textarea:not([aria-readonly])");
 };
