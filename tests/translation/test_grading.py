@@ -198,6 +198,23 @@ def test_directions_that_are_none_are_refused(direction):
         graded_pairs([source(FIVE)], direction, ALL)
 
 
+def test_translations_with_ratings_of_several_dimensions_are_graded_by_the_one_that_is_named():
+    """As the workbench exports them: points, and the errors that were marked."""
+    case = source(FIVE)
+    errors = tuple(replace(each, dimension="mqm", value=-each.value, range=None) for each in case.ratings)
+    both = replace(case, ratings=(*case.ratings, *errors))
+    with pytest.raises(EvidenceError, match="several scales") as error:
+        graded_pairs([both], "de-en", ALL)
+    assert "grading.dimension=score" in str(error.value)
+    for name, best, worst in (("score", "a", "e"), ("mqm", "e", "a")):
+        cases, _ = graded_pairs([both], "de-en", replace(ALL, dimension=name))
+        assert pairs_of(cases)["easy"] == (best, worst)
+        assert {rating.dimension for each in cases for rating in each.ratings} == {name}
+    with pytest.raises(EvidenceError, match="'fluency'") as error:
+        graded_pairs([both], "de-en", replace(ALL, dimension="fluency"))
+    assert "mqm, score" in str(error.value)
+
+
 def test_evidence_that_gives_no_pairs_is_refused():
     with pytest.raises(RecordError, match="stands twice"):
         graded_pairs([source(FIVE), source(FIVE)], "de-en", ALL)

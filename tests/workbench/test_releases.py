@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
-from steelyard.core.types import Pair
+from steelyard.core.types import Pair, Rating
 from steelyard.io.cases import read_cases
 from steelyard.ranking.judgment_table import Only
 from steelyard.stages.evaluate import Config, evaluate
@@ -313,6 +313,20 @@ def test_people_who_align_a_judgment_are_counted_one_by_one():
     counts = ReleaseCounts()
     counts.add(case("x", "ab", [joint, judgment("a>b", judge="a2"), judgment("a>b", kind="llm")]))
     assert counts.facts(release="1", at="now", evidence="aligned", sha256="0a")["judges"] == "2"
+
+
+def test_people_who_rate_translations_are_counted_and_the_languages_are_those_of_both_texts():
+    rating = Rating(response="a", rater="p1", kind="human", dimension="mqm", value=-1.0)
+    aligned = msgspec.structs.replace(rating, rater="alignment", meta={"people": ["p1", "p2"]})
+    rated = case("x", "ab", language="en")
+    prompt = msgspec.structs.replace(rated.prompt, meta={"answer_language": "he"})
+    counts = ReleaseCounts()
+    counts.add(msgspec.structs.replace(rated, prompt=prompt, ratings=(rating,)))
+    counts.add(
+        msgspec.structs.replace(rated, ratings=(aligned, msgspec.structs.replace(rating, kind="model", rater="m")))
+    )
+    assert counts.people == {"p1", "p2"}
+    assert counts.languages == {"en → he": 1, "en": 1}
 
 
 def test_cases_that_order_nothing_are_no_bench():

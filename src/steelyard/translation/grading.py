@@ -65,6 +65,8 @@ class GradingConfig(BaseConfig, frozen=True):
     """The number of pairs of each level, or all that there are."""
     seed: int = 0
     """The seed of the drawn sources, pairs and requests."""
+    dimension: str = ""
+    """The dimension of the ratings that grade, where translations have several. Empty: the one that they have."""
 
 
 class GradedPairs(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -102,16 +104,16 @@ class _GradedPair(NamedTuple):
 def graded_pairs(cases: Iterable[Case], direction: str, config: GradingConfig) -> tuple[list[Case], GradedPairs]:
     """Return a case for each EASY and HARD pair, and the counts; ``direction`` is such as ``zh-en``.
 
-    A pair is a ranking of two translations, with their ratings and judgments. All sources are held in memory. Raises
-    ConfigError for an unknown direction or gaps, RecordError for a source that stands twice, EvidenceError for ratings
-    on several scales, and where there are fewer pairs than wanted.
+    A pair is a ranking of two translations, with the ratings that grade it and its judgments. All sources are held in
+    memory. Raises ConfigError for an unknown direction or gaps, RecordError for a source that stands twice,
+    EvidenceError for ratings on several scales, and where there are fewer pairs than wanted.
     """
     languages = _languages(direction)
     if config.hard_limit < config.hard_gap:
         problem = f"hard_limit is {config.hard_limit:g}, below hard_gap, {config.hard_gap:g}"
         raise ConfigError(problem, where="grading", allowed=f"hard_limit from {config.hard_gap:g} to 1")
     noted = Counter[str]()
-    sources, scale = _read_sources(cases, config.seed, noted)
+    sources, scale = _read_sources(cases, config, noted)
     _check_direction(sources, languages)
     width = _width(sources, scale)
     dropped = {level: Counter[str]() for level in LEVELS}
@@ -158,11 +160,13 @@ def _languages(direction: str) -> tuple[str, str]:
     return source, target
 
 
-def _read_sources(cases: Iterable[Case], seed: int, noted: Counter[str]) -> tuple[list[_Source], RaterScale]:
+def _read_sources(
+    cases: Iterable[Case], config: GradingConfig, noted: Counter[str]
+) -> tuple[list[_Source], RaterScale]:
     """Return the sources in the order of the file, and their common scale, without its rater."""
     sources: list[_Source] = []
     scale: RaterScale | None = None
-    seen = set[str]()
+    seen, dimensions = set[str](), set[str]()
     num_outside = num_ratings = 0
     for case in cases:
         if case.prompt.id in seen:
@@ -171,7 +175,9 @@ def _read_sources(cases: Iterable[Case], seed: int, noted: Counter[str]) -> tupl
         seen.add(case.prompt.id)
         if not case.prompt.messages:
             raise RecordError(f"source {case.prompt.id!r} has no text", do="leave the case out")
-        for rating in case.ratings:
+        dimensions.update(rating.dimension for rating in case.ratings)
+        ratings = tuple(each for each in case.ratings if config.dimension in ("", each.dimension))
+        for rating in ratings:
             of_rating = rating_scale(rating)._replace(rater="")
             scale = scale or of_rating
             num_ratings += 1
@@ -180,9 +186,15 @@ def _read_sources(cases: Iterable[Case], seed: int, noted: Counter[str]) -> tupl
                 problem = (
                     f"translations are rated on several scales: {_scale_text(scale)}, and {_scale_text(of_rating)}"
                 )
-                do = Advice("keep one kind of ratings, with ", Remedy("evidence", of_rating.kind), " for example")
+                remedy = Remedy("grading.dimension", scale.dimension)
+                if of_rating.kind != scale.kind:
+                    remedy = Remedy("evidence", of_rating.kind)
+                do = Advice("keep one kind of ratings, with ", remedy, " for example")
                 raise EvidenceError(problem, where=f"prompt {case.prompt.id!r}", do=do)
-        sources.append(_source(case, seed, noted))
+        sources.append(_source(msgspec.structs.replace(case, ratings=ratings), config.seed, noted))
+    if scale is None and dimensions:
+        problem = f"no translation has a rating of the dimension {config.dimension!r}"
+        raise EvidenceError(problem, where="grading.dimension", allowed=", ".join(sorted(dimensions)))
     if scale is None or scale.better == NEITHER_IS_BETTER["better"]:
         problem = "no translation has a rating" if scale is None else f"{scale.dimension!r} has no better end"
         raise EvidenceError(problem, allowed="cases with several rated translations of one source")

@@ -18,6 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.iteration import batched
+from steelyard.core.text import answer_language
 from steelyard.core.types import Case, JsonObject
 from steelyard.evaluation.bench_pairs import lay_out_pairs
 from steelyard.evaluation.columns import bench_columns, join_bench
@@ -76,7 +77,8 @@ def state_label_error(cases: Iterable[Case], files: dict[str, str]) -> StatedLab
 class ReleaseCounts:
     """Counts of a release, gathered while its cases pass; ``numbers`` of prompts, responses, pairs, judgments, ratings.
 
-    ``people`` are those whose judgments it has, also where several gave one together.
+    ``people`` are those whose judgments and ratings it has, also where several gave one together. ``languages`` are
+    those of the prompts; of translations, from which to which.
     """
 
     def __init__(self) -> None:
@@ -106,12 +108,12 @@ class ReleaseCounts:
             ratings=len(case.ratings),
         )
         self.categories[case.prompt.category[0] if case.prompt.category else ""] += 1
-        self.languages[case.prompt.language or ""] += 1
+        language, of_answers = case.prompt.language or "", answer_language(case.prompt) or ""
+        self.languages[language if language == of_answers else f"{language} → {of_answers}"] += 1
+        given = [(judgment.kind, judgment.judge, judgment.meta) for judgment in case.judgments]
+        given += [(rating.kind, rating.rater, rating.meta) for rating in case.ratings]
         self.people.update(
-            person
-            for judgment in case.judgments
-            if judgment.kind == "human"
-            for person in (judgment.meta or {}).get("people") or [judgment.judge]
+            person for kind, name, meta in given if kind == "human" for person in (meta or {}).get("people") or [name]
         )
         self.evidence |= {str(case.meta.get("evidence", ""))} - {""}
         self.is_simulated = self.is_simulated or is_simulated(case)
