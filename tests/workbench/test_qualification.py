@@ -4,13 +4,14 @@ from itertools import combinations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select
 
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.qualification import QualificationRules, accuracy_of, reference_answer, score_answer
-from steelyard.annotation.task_kinds import kind_named, kind_names
+from steelyard.annotation.task_kinds import TaskRules, kind_named, kind_names
 from steelyard.core.errors import ConfigError, EvidenceError, Place
-from steelyard.core.types import Judgment
+from steelyard.core.types import Case, Judgment
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.case_import import import_cases
 from steelyard.workbench.pipeline.gold_tasks import take_gold
@@ -20,7 +21,7 @@ from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.qualification.results import qualification_figures
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks, progress_of
 from steelyard.workbench.storage.qualification_tables import StoredQualificationAnswer, StoredQualificationTask
-from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.storage.tables import StoredAssignment, StoredEvent, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.views.pages import refusal_text, words_of
 from steelyard.workbench.views.qualification_views import view_feedback
 from task_kind_cases import cases_for, simulated
@@ -294,6 +295,44 @@ def test_what_a_kind_exports_is_read_as_its_reference(name):
     assert counts.num_judged > 0
     assert counts.num_same == counts.num_judged
     assert score_answer(kind, tuple(shown), TaskAnswer(cannot_judge="tired"), reference).num_same == 0
+
+
+def test_people_are_tested_in_their_languages_and_get_tasks_in_them(database):
+    """A ranking project of two languages; nobody has made a qualification for a third one."""
+
+    def in_languages(cases, *languages):
+        return [replace(case, prompt=replace(case.prompt, language=each)) for case in cases for each in languages]
+
+    def make(session):
+        settings = ProjectSettings(
+            rules=NO_GOLD, tasks=TaskRules(by_language=True), qualification=QualificationRules(num_tasks=2)
+        )
+        project = add_project(session, "P", settings, by=None, at=NOON)
+        import_cases(session, project, in_languages(cases(2), "he", "hi", "ja"), batch="b", by=None, at=NOON)
+        import_qualification(session, project, in_languages(cases_with_reference(3), "he", "hi"), by=None, at=NOON)
+        names = {"Noa": ("he",), "Ravi": ("hi", "ja"), "Yuki": ("ja",), "Ada": ()}
+        people = [NewPerson(name, "annotator", skills=skills) for name, skills in names.items()]
+        return project.id, [add_person(session, each, by=None, at=NOON).id for each in people]
+
+    project, (noa, ravi, yuki, ada) = database.write(make)
+    tested = {}
+    for person in (noa, ravi, yuki, ada):
+        tasks = walk(database, project, person, ["r0", "r1", "r2"])
+        with database.reading() as session:
+            rows = [session.get_one(StoredQualificationTask, each) for each in tasks]
+            tested[person] = [msgspec.json.decode(row.case_json, type=Case).prompt.language for row in rows]
+    assert (tested[noa], tested[ravi], tested[yuki]) == (["he", "he"], ["hi", "hi"], [])
+    assert len(tested[ada]) == 2
+    assert standing(database, project, yuki).standing == "no tasks"
+    with database.reading() as session:
+        figures = qualification_figures(session, session.get_one(StoredProject, project))
+        assert {row.name: row.standing for row in figures.people} == {
+            "Noa": "passed", "Ravi": "passed", "Yuki": "no tasks", "Ada": "passed"
+        }  # fmt: skip
+    take(database, project, noa, number=3)
+    with database.reading() as session:
+        mine = select(StoredTask.category).join(StoredAssignment, StoredAssignment.task_id == StoredTask.id)
+        assert set(session.scalars(mine.where(StoredAssignment.person_id == noa))) == {"he"}
 
 
 def test_the_accuracy_is_the_mean_over_tasks():

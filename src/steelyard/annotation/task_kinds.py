@@ -28,6 +28,7 @@ from steelyard.annotation.simulated_entries import SimulatedLook, answer_questio
 from steelyard.annotation.triple_designs import Replan
 from steelyard.core.config import Config, Positive
 from steelyard.core.numerics import generator
+from steelyard.core.text import answer_language
 from steelyard.core.types import Case, Judgment, Rating
 
 _FOLDER = "steelyard.annotation.kinds"
@@ -51,6 +52,9 @@ class TaskRules(Config, frozen=True):
     """Tasks of the kind native_check: how many items of each language are drawn."""
     categories: tuple[str, ...] = ()
     """Tasks of the kind prompt_review: the categories, as mathematics/algebra. Empty for those of the taxonomy."""
+    by_language: bool = False
+    """File the tasks of a case under the language of its responses, in place of its category: people get those of the
+    languages that they have. translation_quality and native_check always do."""
     too_few: Literal["refuse", "skip"] = "refuse"
     """Treatment of an import with a case that has too few responses: nothing is imported, or the case is skipped."""
 
@@ -161,6 +165,13 @@ def kinds_of(rules: TaskRules) -> tuple[TaskKind, ...]:
     """Return the kinds that a case may get, the first that fits it counts."""
     names = {"ranking": ("triple", "pairwise")}.get(rules.kind, (rules.kind,))
     return tuple(map(kind_named, names))
+
+
+def category_of_tasks(case: Case, rules: TaskRules) -> str:
+    """Return what the tasks of a case are filed under, which decides who gets them; empty where the case lacks it."""
+    if rules.by_language or kinds_of(rules)[0].is_by_language:
+        return answer_language(case.prompt) or ""
+    return case.prompt.category[0] if case.prompt.category else ""
 
 
 def _no_ratings(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:

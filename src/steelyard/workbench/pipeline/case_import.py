@@ -9,7 +9,7 @@ from types import MappingProxyType
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.task_kinds import kinds_of
+from steelyard.annotation.task_kinds import category_of_tasks, kinds_of
 from steelyard.core.errors import Faults, Place
 from steelyard.core.names import NAME_RULE, is_name, mark_unseen, normalize_name, similar_name
 from steelyard.core.numerics import generator
@@ -59,7 +59,6 @@ def import_cases(
     project skips such cases: at their places in the file, where ``places`` has them.
     """
     settings = settings_of(project)
-    is_by_language = kinds_of(settings.tasks)[0].is_by_language
     if not is_name(batch, most=_LONGEST["batch"]):
         raise RefusedError(f"{batch[:50]!r} is not a name of a batch", words="name", where="batch", allowed=NAME_RULE)
     batches = select(StoredItem.batch).where(StoredItem.project_id == project.id).distinct()
@@ -83,7 +82,7 @@ def import_cases(
         _check_new(session, project, block, places, faults)
         if faults:  # The rest is read for its own faults.
             continue
-        items = [_item_values(project, case, batch, at, is_by_language=is_by_language) for case in block]
+        items = [_item_values(project, case, batch, settings, at) for case in block]
         _number_items(session, items, settings, num_before=num_before + num_items)
         # Values, not objects: those of thousands of cases take most of the time that others wait for the database.
         stored = insert(StoredItem).returning(StoredItem.id, sort_by_parameter_order=True)
@@ -145,14 +144,12 @@ def place_of(case: Case, path: str | None, places: CasePlaces, *, otherwise: str
     return places.get(case.key, Place(otherwise))._replace(path=path)
 
 
-def _item_values(project: StoredProject, case: Case, batch: str, at: float, *, is_by_language: bool) -> JsonObject:
-    """Return the row of an item. Its category decides who gets its tasks: for some kinds, who reads its language."""
-    first_tier = case.prompt.category[0] if case.prompt.category else ""
+def _item_values(project: StoredProject, case: Case, batch: str, settings: ProjectSettings, at: float) -> JsonObject:
     return {
         "project_id": project.id,
         "prompt": case.prompt.id,
         "language": case.prompt.language or "",
-        "category": (answer_language(case.prompt) or "") if is_by_language else first_tier,
+        "category": category_of_tasks(case, settings.tasks),
         "batch": batch,
         "case_json": encode_case(case).decode(),
         "state": "annotating",

@@ -1,15 +1,16 @@
 """The tasks of a qualification, made of cases with reference answers; gold tasks that are made public are others."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.qualification import reference_answer, reference_reason
+from steelyard.annotation.task_kinds import category_of_tasks
 from steelyard.core.errors import EvidenceError, Faults, Place
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
@@ -109,10 +110,27 @@ def _content(row: StoredQualificationTask) -> bytes:
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).digest()
 
 
-def num_qualification_tasks(session: Session, project: StoredProject) -> int:
-    """Count the qualification tasks of a project."""
-    return session.scalar(select(func.count()).where(*_live_tasks(project))) or 0
-
-
 def _live_tasks(project: StoredProject) -> tuple[ColumnElement[bool], ...]:
     return StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False)
+
+
+class QualificationTasks(NamedTuple):
+    """The numbers of a project's qualification tasks, each with what real tasks of its case would be filed under."""
+
+    category_of: dict[int, str]
+
+    def for_skills(self, skills: Collection[str]) -> list[int]:
+        """Return the tasks of a person with these skills, as the person gets real ones; all without skills."""
+        return [task for task, category in self.category_of.items() if not (skills and category) or category in skills]
+
+
+def qualification_tasks(session: Session, project: StoredProject) -> QualificationTasks:
+    """Return the qualification tasks of a project."""
+    rules, task = settings_of(project).tasks, StoredQualificationTask
+    live = select(task.id, task.case_json).where(*_live_tasks(project)).order_by(task.id)
+    return QualificationTasks(
+        {
+            number: category_of_tasks(msgspec.json.decode(text, type=Case), rules)
+            for number, text in session.execute(live)
+        }
+    )

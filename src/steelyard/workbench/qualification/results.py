@@ -11,7 +11,7 @@ from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.queues import PASSED
-from steelyard.workbench.qualification.material import num_qualification_tasks
+from steelyard.workbench.qualification.material import qualification_tasks
 from steelyard.workbench.qualification.rounds import Standing
 from steelyard.workbench.storage.figure_tables import StoredWorkDay
 from steelyard.workbench.storage.number_lists import is_among
@@ -50,7 +50,7 @@ class QualificationFigures(Record, frozen=True, kw_only=True, omit_defaults=Fals
 
 def qualification_figures(session: Session, project: StoredProject) -> QualificationFigures:
     """Return the qualification of a project with every annotator, those first who wait for a manager."""
-    rules, available = settings_of(project).qualification, num_qualification_tasks(session, project)
+    rules, tasks = settings_of(project).qualification, qualification_tasks(session, project)
     rounds: dict[int, list[StoredQualificationRound]] = defaultdict(list)
     of_project = select(StoredQualificationRound).where(StoredQualificationRound.project_id == project.id)
     for row in session.scalars(of_project.order_by(StoredQualificationRound.number)):
@@ -70,7 +70,11 @@ def qualification_figures(session: Session, project: StoredProject) -> Qualifica
                 person=person.id,
                 pseudonym=person.pseudonym,
                 name=person.display_name,
-                standing=_standing(latest, is_at_work=is_at_work or not rules.num_tasks, has_tasks=available > 0),
+                standing=_standing(
+                    latest,
+                    is_at_work=is_at_work or not rules.num_tasks,
+                    has_tasks=bool(tasks.for_skills(person.skills)),
+                ),
                 rounds=len(mine),
                 num_done=0 if latest is None else len(shares[latest.id]),
                 num_tasks=rules.num_tasks if latest is None else len(latest.tasks),
@@ -81,7 +85,7 @@ def qualification_figures(session: Session, project: StoredProject) -> Qualifica
             )
         )
     return QualificationFigures(
-        available=available,
+        available=len(tasks.category_of),
         num_tasks=rules.num_tasks,
         least_accuracy=rules.least_accuracy,
         people=tuple(sorted(people, key=lambda row: (row.standing != "failed", natural_order(row.name), row.person))),

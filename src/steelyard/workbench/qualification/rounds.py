@@ -23,7 +23,7 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.queues import PASSED, may_work
 from steelyard.workbench.pipeline.submissions import check_answer
-from steelyard.workbench.qualification.material import num_qualification_tasks
+from steelyard.workbench.qualification.material import qualification_tasks
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.qualification_tables import (
     StoredQualificationAnswer,
@@ -190,15 +190,16 @@ def _standing(
         return "not needed"
     if latest is not None and latest.outcome in ("open", "failed"):
         return "open" if latest.outcome == "open" else "failed"
-    return "to do" if num_qualification_tasks(session, project) else "no tasks"
+    return "to do" if _tasks_for(session, project, person) else "no tasks"
+
+
+def _tasks_for(session: Session, project: StoredProject, person: int) -> list[int]:
+    return qualification_tasks(session, project).for_skills(session.get_one(StoredPerson, person).skills)
 
 
 def _begin(session: Session, project: StoredProject, person: int, last: int, *, at: float) -> StoredQualificationRound:
-    """Begin a round with tasks drawn at random, first those that the person has not had."""
+    """Begin a round with tasks of the person's categories drawn at random, first those that the person has not had."""
     settings = settings_of(project)
-    live = select(StoredQualificationTask.id).where(
-        StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False)
-    )
     known = set(
         session.scalars(
             select(StoredQualificationAnswer.task_id)
@@ -206,7 +207,7 @@ def _begin(session: Session, project: StoredProject, person: int, last: int, *, 
             .where(StoredQualificationRound.project_id == project.id, StoredQualificationRound.person_id == person)
         )
     )
-    every = list(session.scalars(live.order_by(StoredQualificationTask.id)))
+    every = _tasks_for(session, project, person)
     order = generator(settings.seed, "qualification", person, last + 1).permutation(len(every)).tolist()
     drawn = sorted((every[place] for place in order), key=lambda task: task in known)
     begun = StoredQualificationRound(

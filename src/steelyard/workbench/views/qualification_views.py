@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.qualification import scored_points
 from steelyard.annotation.questions import Point
-from steelyard.annotation.task_kinds import TaskKind, kind_named
+from steelyard.annotation.task_kinds import TaskKind, category_of_tasks, kind_named
 from steelyard.core.numerics import generator
 from steelyard.core.text import name_hidden, response_text
 from steelyard.core.types import Case, Record
@@ -73,7 +73,7 @@ def view_round_tasks(
     views, guidelines = [], {}
     for task in tasks:
         case = msgspec.json.decode(task.case_json, type=Case)
-        category = case.prompt.category[0] if case.prompt.category else ""
+        category = category_of_tasks(case, membership.settings.tasks)
         guideline = guideline_of(session, membership.project.id, category, membership.person.language)
         if guideline is not None:
             guidelines[guideline.id] = view_guideline(guideline, membership.person.language)
@@ -83,7 +83,6 @@ def view_round_tasks(
             kind=task.kind,
             case=case,
             blind=blind_round_task(membership, task),
-            category=category,
             draft=None,
             guideline=None if guideline is None else guideline.id,
         )

@@ -132,7 +132,6 @@ def view_tasks(
             kind=task.kind,
             case=case_of(session.get_one(StoredItem, task.item_id)),
             blind=blind_task_of(session, assignment),
-            category=task.category,
             draft=None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer),
             guideline=None if guideline is None else guideline.id,
             sent_back=_why_sent_back(session, task) if task.round > 1 else "",
@@ -181,7 +180,6 @@ class TaskOnPage(NamedTuple):
     kind: str
     case: Case
     blind: BlindTask
-    category: str
     draft: TaskAnswer | None
     guideline: int | None
     sent_back: str = ""
@@ -194,7 +192,7 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
     # A case of translations that names one language names theirs: that of its source is not known.
     is_of_translation = shown.kind == "translation_quality" and "answer_language" not in (shown.case.prompt.meta or {})
     # Where tasks are filed under a language, the page names that beside the texts.
-    category = (*(shown.case.prompt.category or ()), "")[0] if kind.is_by_language else shown.category
+    category = (*(shown.case.prompt.category or ()), "")[0]
     return TaskView(
         assignment=shown.number,
         until=shown.until,
