@@ -26,7 +26,10 @@ def native_case(target: Case) -> Case | None:
 
 
 def quality_cases(source: Case, target: Case, findings: Sequence[DamageFinding], language: str) -> list[Case]:
-    """Return a case for translators of each text with a finding; of an undamaged item, of every text."""
+    """Return a case for translators of each text with a finding; of an undamaged item, of every text that was changed.
+
+    There is nothing to rate where a text is its source's, as code is, and no check objects.
+    """
     places = {finding.place for finding in findings}
     is_whole = not places or "responses" in places
     return [
@@ -41,5 +44,5 @@ def quality_cases(source: Case, target: Case, findings: Sequence[DamageFinding],
             meta={"findings": [msgspec.to_builtins(finding) for finding in findings]} if findings else {},
         )
         for before, after in zip(item_texts(source), item_texts(target), strict=True)
-        if is_whole or before.place in places
+        if (is_whole and before.text != after.text) or before.place in places
     ]
