@@ -2,7 +2,7 @@
 
 import pytest
 
-from steelyard.translation.program_lines import code_lines, program_lines
+from steelyard.translation.program_lines import code_lines, is_program, program_lines
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,29 @@ def test_a_line_that_may_be_prose_is_code_beside_code():
 
 def test_what_a_session_prints_is_code_up_to_a_blank_line():
     assert code_lines([">>> f(1)", "the result", "", "the result"]) == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'from typing import List\n\n\ndef f(x: int) -> int:\n    """ اكتب دالة\n    >>> f(1)\n    """\n',
+        "/*\nCheck if two numbers are near.\n*/\n#include<stdio.h>\nbool near(vector<float> numbers){\n",
+        "import java.util.*;\n\nclass Solution {\n    /**\n    Check it.\n     */\n    public boolean f(int x) {\n",
+        'import (\n    "math"\n)\n\n// Check it.\nfunc F(x int) bool {\n',
+        "    balance = 0\n\n    for op in operations:\n        balance += op\n    return False\n",
+    ],
+)
+def test_a_program_without_a_fence_is_one_in_any_language(text):
+    assert is_program(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "x = 1", "Use this:\n\nprint(x)", "print(x)\n\nThis prints x.", "```\nprint(x)\nprint(y)\n```",
+        "- First, import the data.\n- Then return it.", "  An indented poem\n  of two lines }",
+        "# Title\n\nWords (of a kind)",
+    ],
+)  # fmt: skip
+def test_words_around_a_program_make_it_an_answer(text):
+    assert not is_program(text)

@@ -37,6 +37,17 @@ def test_emphasis(text, html):
     assert str(safe_markdown(text)).strip() == html
 
 
+def test_a_program_without_a_fence_is_a_block_of_code_and_words_about_one_are_not():
+    program = 'def f(x):\n    """מחזירה את *הסכום*.\n\n    >>> f([1])\n    1\n    """\n# גם ריק\n    return sum(x)\n'
+    html = str(safe_markdown(program))
+    assert html.startswith('<pre class="program"><code>def f(x):\n    ')
+    assert "# גם ריק\n    return sum(x)</code></pre>" in html
+    assert html.count("<") == 4
+    explained = f"{program}\nThis **sums** the list."
+    assert "<strong>sums</strong>" in str(safe_markdown(explained))
+    assert 'data-codes="U+202E"' in str(safe_markdown("import os\nx = 'a\u202eb'\nprint(x)"))
+
+
 @each(
     "text",
     [

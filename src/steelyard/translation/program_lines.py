@@ -92,6 +92,10 @@ _CODE_SIGN = re.compile(r"[={};]|\w\(|\w\.\w+\(|::|->|\S {3,}\S")
 _FEWEST_WORDS = 5
 _LONGEST_CODE_LINE = 500
 _STRING_ENDS = ('"""', "'''")
+_BEGINNING = re.compile(r"\s*(?:/\*|//|(?:import|package|func|use|using)\b.*[;({]\s*$)")
+_ENDS = ("{", "}", "*/", *_STRING_ENDS)
+_FEWEST_LINES = 2
+_LONGEST_PROGRAM = 50_000
 
 
 def is_code_line(line: str) -> bool:
@@ -135,6 +139,22 @@ def program_lines(lines: Sequence[str]) -> list[bool]:
         elif not line.strip() or is_comment(line) or _is_prose(line):
             last = None
     return result
+
+
+def is_program(text: str) -> bool:
+    """Return whether a text as a whole is a program without a fence around it, as the prompts of HumanEval are.
+
+    It begins and ends as a program does: what people write about code begins or ends with words.
+    """
+    lines = text.split("\n")
+    if "```" in text or len(text) > _LONGEST_PROGRAM:
+        return False
+    written = [(line, is_code) for line, is_code in zip(lines, code_lines(lines), strict=True) if line.strip()]
+    if len(written) < _FEWEST_LINES:
+        return False
+    (first, begins), (last, ends) = written[0], written[-1]
+    is_body = first[:2].isspace() and 2 * sum(is_code for _, is_code in written) >= len(written)
+    return (begins or is_body or _BEGINNING.match(first) is not None) and (ends or last.rstrip().endswith(_ENDS))
 
 
 def is_comment(line: str) -> bool:

@@ -1,6 +1,7 @@
 """Markdown of prompts, responses and guidelines as harmless HTML, with emphasis as Chinese and Japanese write it.
 
-HTML in the text is off, and what is rendered is cleaned afterwards. LaTeX stays as text between its marks.
+HTML in the text is off, and what is rendered is cleaned afterwards. LaTeX stays as text between its marks. A program
+without a fence is a block of code: as Markdown its comments would be headings, and its indentation lost.
 """
 
 import re
@@ -20,6 +21,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from steelyard.core.text import HIDDEN_CHARACTERS, codes_of
+from steelyard.translation.program_lines import is_program
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
@@ -66,6 +68,8 @@ def _rendered(text: str) -> Markup | None:
     """Return the HTML of a text; null for one that is too long, or whose page would be."""
     if len(text) > LONGEST_RENDERED:
         return None
+    if is_program(text):
+        return _with_codes(Markup('<pre class="program"><code>{}</code></pre>\n').format(text.strip("\n")))
     formulas: list[str] = []
     plain = re.sub("[\ue000\ue001]", "", text)
     parts = re.split(r"(```.*?```|`[^`\n]+`)", plain, flags=re.DOTALL)
