@@ -110,10 +110,10 @@ class ReleaseCounts:
         self.categories[case.prompt.category[0] if case.prompt.category else ""] += 1
         language, of_answers = case.prompt.language or "", answer_language(case.prompt) or ""
         self.languages[language if language == of_answers else f"{language} → {of_answers}"] += 1
-        given = [(judgment.kind, judgment.judge, judgment.meta) for judgment in case.judgments]
-        given += [(rating.kind, rating.rater, rating.meta) for rating in case.ratings]
+        labels = [(judgment.kind, judgment.judge, judgment.meta) for judgment in case.judgments]
+        labels += [(rating.kind, rating.rater, rating.meta) for rating in case.ratings]
         self.people.update(
-            person for kind, name, meta in given if kind == "human" for person in (meta or {}).get("people") or [name]
+            person for kind, name, meta in labels if kind == "human" for person in (meta or {}).get("people") or [name]
         )
         self.evidence |= {str(case.meta.get("evidence", ""))} - {""}
         self.is_simulated = self.is_simulated or is_simulated(case)
