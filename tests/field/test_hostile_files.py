@@ -64,7 +64,7 @@ ON_TOML = {
 }  # fmt: skip
 ON_SCORES = {
     "evaluate": "evaluate --bench good.jsonl --scores {} --baselines none --set num_resamples=10 --out out",
-    "debias": "debias good.jsonl --scores {} --set matched=0.05 --out out",
+    "debias": "debias good.jsonl --scores {} --set length_tolerance=0.05 --out out",
 }
 ON_RECORDINGS = {
     "judge": "judge good.jsonl --chat recorded --set chat.path={} --out out",
