@@ -18,11 +18,14 @@ from datasets import Dataset, load_dataset
 
 import steelyard as sy
 import tiny
+from steelyard.core.plugins import build
 from steelyard.core.types import Case, Message, Pair, Prompt, Rating, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.networks.conversation import choose_rendering, complete_template, encode
 from steelyard.ranking.pairs import best_response, pairs_of
 from steelyard.stages.convert import Config, convert
+from steelyard.stages.train import Config as TrainConfig
+from steelyard.stages.train import train
 
 ROOT = Path(__file__).parents[2]
 PEERS, SCRIPTS = ROOT / ".peers", ROOT / "tests" / "golden" / "peers"
@@ -185,6 +188,35 @@ def test_llamafactory_reads_the_same_conversations(prepared, kind):
     line_break = tiny.tokenizer()("\n").input_ids
     whole = [[side if side[-len(line_break) :] == line_break else side + line_break for side in pair] for pair in ids]
     assert read == whole
+
+
+@pytest.mark.parametrize("kind", ["default", "llama3"])
+def test_transformers_4_reads_the_same_rewards_from_a_trained_folder(tmp_path, kind):
+    """RewardBench's environment has transformers 4: it reads positions and special marks under other names."""
+    python = PEERS / "rewardbench" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("not installed here: `make peers` does it, with a network")
+    config = Path(tiny.save_base(tmp_path / "base")) / "config.json"
+    scaled = {"factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
+    positions = {"rope_theta": 50.0, "rope_type": kind} | (scaled if kind == "llama3" else {})
+    config.write_text(json.dumps(json.loads(config.read_text("utf-8")) | {"rope_parameters": positions}), "utf-8")
+    write_cases(tmp_path / "cases.jsonl", mixed_cases())
+    train(tmp_path / "cases.jsonl", tmp_path / "out", TrainConfig(learning_rate=1e-2), model=str(tmp_path / "base"))
+    turns = [
+        [{"role": turn.role, "content": turn.content} for turn in case.prompt.messages]
+        + [{"role": "assistant", "content": response.text}]
+        for case in mixed_cases()
+        for response in case.responses
+    ]
+    command = [python, SCRIPTS / "score_conversations.py", tmp_path / "out", json.dumps(turns)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    read = json.loads(done.stdout.splitlines()[-1])
+    assert read["version"].startswith("4.")
+    lines = build("models", "classifier", {"path": str(tmp_path / "out")}).score(list(mixed_cases()))
+    own = [reward for line in lines for reward in line.scores.values()]
+    assert read["rewards"] == pytest.approx(own, abs=1e-5)
+    assert len({round(reward, 4) for reward in own}) > 3
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 import json
 import logging
 import re
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from steelyard.networks.settings import read_manifest
 from steelyard.stages.evaluate import Config as Measuring
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.train import Config, train
-from steelyard.training.saved_model import pad_id, to_storage_type
+from steelyard.training.saved_model import pad_id, to_storage_type, with_former_names
 from strategies import case
 
 ANSWERS = (Response(id="g", text="Yes, here it is."), Response(id="b", text="no"), Response(id="u", text="תשובה"))
@@ -201,3 +202,39 @@ def test_the_head_is_stored_in_float32(tmp_path):
     to_storage_type(network, "bfloat16")
     assert network.head.weight.dtype == torch.float32
     assert network.backbone.norm.weight.dtype == torch.bfloat16
+
+
+def test_the_folder_has_the_names_that_transformers_4_reads(given, tmp_path):
+    """Without them it takes 10,000 for the base of the positions, and fails at the list of special marks."""
+    file, _, base = given
+    path = tmp_path / "base" / "config.json"
+    positions = {"rope_theta": 50.0, "rope_type": "linear", "factor": 2.0}
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"rope_parameters": positions}), "utf-8")
+    train(file, tmp_path / "out", FAST, model=base)
+    config = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))
+    assert config["rope_parameters"] == positions
+    assert (config["rope_theta"], config["rope_scaling"]) == (50.0, {"rope_type": "linear", "factor": 2.0})
+    assert config["torch_dtype"] == config["dtype"] == "float32"
+    marks = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text("utf-8"))
+    assert marks["additional_special_tokens"] == ["<|im_start|>", "<|im_end|>"]
+    assert "extra_special_tokens" not in marks
+    assert marks["tokenizer_class"] != "TokenizersBackend"
+
+
+def test_positions_by_kind_of_layer_have_former_names():
+    from transformers import Gemma3TextConfig
+
+    full, local = {"rope_theta": 7.0, "rope_type": "linear", "factor": 8.0}, {"rope_theta": 3.0, "rope_type": "default"}
+    positions = {"full_attention": full, "sliding_attention": local}
+    content = Gemma3TextConfig(num_hidden_layers=6, rope_parameters=positions).to_dict()
+    assert with_former_names(content, Gemma3TextConfig) == content | {
+        "rope_theta": 7.0,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+        "rope_local_base_freq": 3.0,
+    }
+
+
+def test_names_that_would_be_read_differently_are_left_out():
+    keeping_all = SimpleNamespace(from_dict=lambda read: SimpleNamespace(to_dict=lambda: read))
+    content = {"rope_parameters": {"rope_theta": 9.0, "rope_type": "default"}}
+    assert with_former_names(content, keeping_all) == content

@@ -1,12 +1,16 @@
 """The folder of a trained model: weights or adapter, configuration, tokenizer with its template, and manifest."""
 
+import json
 import shutil
 import tempfile
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from steelyard.core.types import JsonObject
 from steelyard.io.atomic import move_into_place
 from steelyard.io.run_folder import Result, installed_versions
 from steelyard.networks.adapters import SavedAdapter, write_adapter
@@ -25,6 +29,7 @@ from steelyard.training.reward_reference import MeasuredReference
 from steelyard.training.trained_network import loss_parameter
 
 _SAVING = ".saving-"
+_CONFIG = "config.json"
 
 
 def manifest_of(
@@ -84,9 +89,53 @@ def save_model(
             with quiet():
                 classifier.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+        if (folder / _CONFIG).exists():
+            _rewrite(folder / _CONFIG, lambda content: with_former_names(content, type(classifier.config)))
+        _rewrite(folder / "tokenizer_config.json", _tokenizer_with_former_names)
         write_manifest(folder, manifest)
         for path in sorted(folder.iterdir()):
             move_into_place(path, result.path(path.name))
+
+
+def _rewrite(path: Path, change: Callable[[JsonObject], JsonObject]) -> None:
+    text = json.dumps(change(json.loads(path.read_text(encoding="utf-8"))), ensure_ascii=False, indent=2) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def with_former_names(content: JsonObject, kind: Any) -> JsonObject:
+    """Return a configuration with the names that transformers 4 reads beside those of transformers 5.
+
+    Transformers 4, on which many serving engines and trainers are built, takes a missing ``rope_theta`` for 10,000:
+    the rewards would be others, without a word. Where transformers 5 would read the two differently, only its own stay.
+    """
+    former = content | {
+        name: with_former_names(part, None)
+        for name, part in content.items()
+        if name.endswith("_config") and isinstance(part, dict)
+    }
+    positions = content.get("rope_parameters") or {}
+    whole, local = positions.get("full_attention", positions), positions.get("sliding_attention")
+    apart = {name: whole[name] for name in ("rope_theta", "partial_rotary_factor") if name in whole}
+    former |= apart
+    if whole.get("rope_type", "default") != "default":
+        former["rope_scaling"] = {name: value for name, value in whole.items() if name not in apart}
+    if local:
+        former["rope_local_base_freq"] = local["rope_theta"]
+    if content.get("dtype"):
+        former["torch_dtype"] = content["dtype"]
+    # What is read is changed in reading.
+    if kind is not None and kind.from_dict(deepcopy(former)).to_dict() != kind.from_dict(deepcopy(content)).to_dict():
+        return content
+    return former
+
+
+def _tokenizer_with_former_names(content: JsonObject) -> JsonObject:
+    """Return a tokenizer's configuration that both versions read: 4 fails at the names that 5 writes."""
+    special = content.get("extra_special_tokens")
+    others = {key: value for key, value in content.items() if key != "extra_special_tokens"}
+    former = others | {"additional_special_tokens": special} if isinstance(special, list) else content
+    is_general = content.get("tokenizer_class") == "TokenizersBackend"
+    return former | {"tokenizer_class": "PreTrainedTokenizerFast"} if is_general else former
 
 
 def pad_id(tokenizer: Any) -> int | None:
