@@ -16,7 +16,7 @@ UserError                the request cannot be carried out: exit code 2, no trac
 
 import difflib
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -149,17 +149,17 @@ class UserError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # An exception is rebuilt from positional arguments alone unless it says otherwise.
         return (
-            partial(type(self), where=self.where, allowed=self.allowed, do=self.do, **self._more()),
+            partial(self._maker(), where=self.where, allowed=self.allowed, do=self.do),
             (self.problem,),
         )
 
-    def _more(self) -> Mapping[str, Any]:
-        """Return what an error of this class has beside its texts and its place."""
-        return {"key": self.key}
+    def _maker(self) -> Callable[..., "UserError"]:
+        """Return the class with all that the error has beside its texts and its place."""
+        return partial(type(self), key=self.key)
 
     def at(self, where: Place | str) -> "UserError":
         """Return the same error with its place."""
-        return type(self)(self.problem, where=where, allowed=self.allowed, do=self.do, **self._more())
+        return self._maker()(self.problem, where=where, allowed=self.allowed, do=self.do)
 
     def worded(self, wording: Wording) -> "UserError":
         """Return the same error with its remedies in the words of an interface; itself where it has none."""
@@ -167,7 +167,7 @@ class UserError(Exception):
         if not any(isinstance(text, Advice) for text in texts):
             return self
         problem, allowed, do = (text and worded(text, wording) for text in texts)
-        return type(self)(problem or "", where=self.where, allowed=allowed, do=do, **self._more())
+        return self._maker()(problem or "", where=self.where, allowed=allowed, do=do)
 
 
 class FileError(UserError):
@@ -226,8 +226,8 @@ class WaitingError(UserError):
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.num_waiting = num_waiting
 
-    def _more(self) -> Mapping[str, Any]:
-        return {"num_waiting": self.num_waiting}
+    def _maker(self) -> Callable[..., UserError]:
+        return partial(type(self), num_waiting=self.num_waiting)
 
 
 class MissingPartError(UserError):

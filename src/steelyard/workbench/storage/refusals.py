@@ -1,6 +1,7 @@
 """Refusals in the words of a page: what people read who do not know the program, in each language of the pages."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from steelyard.core.errors import ConfigError, Place
@@ -27,5 +28,5 @@ class RefusedError(ConfigError):
         super().__init__(problem, where=where, allowed=allowed, do=do)
         self.words, self.values = words, values
 
-    def _more(self) -> Mapping[str, object]:
-        return {"words": self.words, "values": self.values}
+    def _maker(self) -> "Callable[..., RefusedError]":
+        return partial(type(self), words=self.words, values=self.values)
