@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.evaluation.coverage import Coverage
-from steelyard.evaluation.tables import count, language_word, percent, word
+from steelyard.evaluation.tables import Grouped, Panel, count, language_word, percent, table, word
 from steelyard.report.missing_verdicts import text_key
 from steelyard.report.page import COLON, COMMA, first_names
 
@@ -40,6 +40,13 @@ def reason_words(why: str) -> str:
     for pattern, shown in _PHRASES.items():
         why = re.sub(pattern, shown, why)
     return why
+
+
+def missing_panels(missing: Mapping[str, str]) -> Iterator[Panel]:
+    """Yield the missing parts of a benchmark with the reasons, where there are any."""
+    if missing:
+        rows = table(("part", "n"), [(name, reason_words(why)) for name, why in missing.items()])
+        yield Panel(word("missing_of_bench"), None, (Grouped("", rows),))
 
 
 def missing_words(missing: Mapping[str, str]) -> str:

@@ -1,9 +1,10 @@
 """Reasons for missing verdicts and failed requests, in words of the page."""
 
 import re
+from collections.abc import Iterator, Mapping
 
 from steelyard.core.comparison import OUTCOMES
-from steelyard.evaluation.tables import word
+from steelyard.evaluation.tables import Grouped, Panel, count, table, word
 
 _SLUG = re.compile(r"[^a-z0-9]+")
 _STATUS = re.compile(r"http_(\d{3})")
@@ -24,6 +25,13 @@ def failure_word(reason: str) -> str:
     if status is None:
         return word(f"failed_{text_key(reason)}", reason)
     return f"{word('failed_http', 'the server answered')} {status[1]}"
+
+
+def failed_panels(failed: Mapping[str, int]) -> Iterator[Panel]:
+    """Yield the failed requests by reason, where there are any."""
+    if failed:
+        rows = [(failure_word(reason), count(number)) for reason, number in failed.items()]
+        yield Panel(word("failed_requests"), None, (Grouped("", table(("reason", "n"), rows)),))
 
 
 def detail_word(detail: str) -> str:

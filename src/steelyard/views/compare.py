@@ -26,7 +26,7 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.evaluation.vega import Dot, interval_rows
-from steelyard.report.bench_texts import reason_words
+from steelyard.report.bench_texts import missing_panels, reason_words
 from steelyard.report.leaderboard import ceiling_cells, ceiling_sentences, rank_range
 from steelyard.report.page import COMMA
 from steelyard.views.records import RankedModel, flat_row, ranked_headline
@@ -43,9 +43,7 @@ def _panels(run: StageRun[ComparisonSummary], sources: PageSources) -> Iterator[
     if any(difference.prediction_powered is not None for difference in summary.comparisons):
         tables = (Grouped("", _powered_table(summary)),)
         yield Panel(word("few_differences"), None, tables, "note_few_differences")
-    if summary.missing:
-        rows = table(("part", "n"), [(name, reason_words(why)) for name, why in summary.missing.items()])
-        yield Panel(word("missing_of_bench"), None, (Grouped("", rows),))
+    yield from missing_panels(summary.missing)
 
 
 def _powered_table(summary: ComparisonSummary) -> Table:

@@ -12,7 +12,7 @@ from steelyard.judging.judging_summary import JudgingSummary
 from steelyard.judging.token_use import TokenUse
 from steelyard.judging.verdicts import VerdictCounts
 from steelyard.report.judge_cards import card_panels, card_sentences
-from steelyard.report.missing_verdicts import failure_word
+from steelyard.report.missing_verdicts import failed_panels
 from steelyard.report.page import COMMA
 from steelyard.report.run_records import last_part
 from steelyard.report.token_tables import token_panel, tokens_and_cost
@@ -77,11 +77,7 @@ def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Pan
     if summary.card is not None:
         yield from card_panels(summary.card)
     yield token_panel(summary.tokens, "judge")
-    if summary.failed:
-        failed = table(
-            ("reason", "n"), [(failure_word(name), count(number)) for name, number in summary.failed.items()]
-        )
-        yield Panel(word("failed_requests"), None, (Grouped("", failed),))
+    yield from failed_panels(summary.failed)
     if examples := tuple(unparsed_examples(run.source, sources.cases)):
         yield Panel(word("unparsed_examples"), None, (), "note_unparsed_examples", examples)
 

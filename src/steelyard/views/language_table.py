@@ -36,7 +36,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import ALERT, FAINT, MODEL_COLOURS, MUTED, Dot, interval_rows, share_axis
 from steelyard.report.bars import stacked_bars
-from steelyard.report.bench_texts import reason_words
+from steelyard.report.bench_texts import missing_panels
 from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_mean, heat_map
 from steelyard.report.page import COMMA, first_names
 from steelyard.statistics.correlation import FEWEST_MODELS
@@ -373,9 +373,7 @@ def _missing_panels(summary: LanguageTable) -> Iterator[Panel]:
         ]
         numbers = table(("scorer", "languages_lacking", "items_lacking"), rows)
         yield Panel(word("lacking_models"), None, (Grouped("", numbers),))
-    if summary.missing:
-        missing = table(("part", "n"), [(name, reason_words(why)) for name, why in summary.missing.items()])
-        yield Panel(word("missing_of_bench"), None, (Grouped("", missing),))
+    yield from missing_panels(summary.missing)
     if summary.slips:
         rows = [
             (slip.model, slip.column, decimal(slip.printed, 2), decimal(slip.computed, 2)) for slip in summary.slips

@@ -23,7 +23,7 @@ from steelyard.evaluation.vega import ALERT, MODEL_COLOURS, MUTED
 from steelyard.judging.sampling_summary import ResponseCounts, SamplingSummary
 from steelyard.judging.token_use import TokenUse
 from steelyard.report.bars import stacked_bars
-from steelyard.report.missing_verdicts import failure_word
+from steelyard.report.missing_verdicts import failed_panels
 from steelyard.report.page import COMMA
 from steelyard.report.token_tables import token_panel, tokens_and_cost
 from steelyard.views.forecasts import sampling_forecast_lines
@@ -79,19 +79,10 @@ def _panels(run: StageRun[SamplingSummary], sources: PageSources) -> Iterator[Pa
     if summary.new_prompts is not None:
         ways = [(word(f"rewrite_{way}"), count(number)) for way, number in summary.new_prompts.items()]
         yield Panel(word("new_prompts_by_way"), None, (Grouped("", table(("rewrite_way", "prompts"), ways)),))
-        yield from _failed(summary)
-        return
-    numbers = [(name, count(number)) for name, number in summary.responses_per_prompt.items()]
-    yield Panel(word("responses_per_prompt"), None, (Grouped("", table(("responses", "prompts"), numbers)),))
-    yield from _failed(summary)
-
-
-def _failed(summary: SamplingSummary) -> Iterator[Panel]:
-    if summary.failed:
-        failed = table(
-            ("reason", "n"), [(failure_word(name), count(number)) for name, number in summary.failed.items()]
-        )
-        yield Panel(word("failed_requests"), None, (Grouped("", failed),))
+    else:
+        numbers = [(name, count(number)) for name, number in summary.responses_per_prompt.items()]
+        yield Panel(word("responses_per_prompt"), None, (Grouped("", table(("responses", "prompts"), numbers)),))
+    yield from failed_panels(summary.failed)
 
 
 def _outcome(key: str) -> str:
