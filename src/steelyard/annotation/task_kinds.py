@@ -186,6 +186,11 @@ def _none_is_wrong(answer: TaskAnswer, catalogues: Catalogues, rng: np.random.Ge
     return None
 
 
+def each_response(case: Case, rules: TaskRules) -> Design | None:
+    """Return a task for each response of a case by itself; null without any."""
+    return tuple((response.id,) for response in case.responses) or None
+
+
 def any_quality(case: Case, response: str, seed: int) -> float:
     """Return a latent quality for simulated people that is drawn from 0 to 1 evenly."""
     return float(generator(seed, "latent quality", case.prompt.id, response).random())

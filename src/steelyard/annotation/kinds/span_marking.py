@@ -10,18 +10,14 @@ from collections.abc import Sequence
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
 from steelyard.annotation.questions import TaskQuestion
-from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.task_kinds import Catalogues, QuestionTasks, each_response
 from steelyard.annotation.wrong_answers import remove_marks
-from steelyard.core.types import Case, Rating
+from steelyard.core.types import Rating
 
 PROBLEMS = (
     "factual error", "reasoning error", "instruction ignored", "harmful", "garbled or mixed language",
     "repetition or padding", "format or style", "other",
 )  # fmt: skip
-
-
-def _each_response(case: Case, rules: TaskRules) -> Design | None:
-    return tuple((response.id,) for response in case.responses) or None
 
 
 def _ask(shown: Sequence[str], catalogues: Catalogues) -> tuple[TaskQuestion, ...]:
@@ -37,7 +33,7 @@ def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
 KIND = QuestionTasks(
     name="span_marking",
     needs="a response or more",
-    plan=_each_response,
+    plan=each_response,
     ask=_ask,
     rate=_rate,
     spoil=lambda answer, catalogues, rng: remove_marks(answer),

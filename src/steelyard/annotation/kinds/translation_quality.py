@@ -16,7 +16,7 @@ import numpy as np
 
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.questions import TaskQuestion
-from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.task_kinds import Catalogues, QuestionTasks, each_response
 from steelyard.annotation.wrong_answers import mirror_quality
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Rating
@@ -31,10 +31,6 @@ _RANGE = (0, 100)
 _SCALE = (float(_RANGE[0]), float(_RANGE[1]))
 _TOLERANCE = 10
 _HARD_SHARE = 0.02
-
-
-def _each_translation(case: Case, rules: TaskRules) -> Design | None:
-    return tuple((response.id,) for response in case.responses) or None
 
 
 def _ask(shown: Sequence[str], catalogues: Catalogues) -> tuple[TaskQuestion, ...]:
@@ -73,7 +69,7 @@ def _latent_quality(case: Case, response: str, seed: int) -> float:
 KIND = QuestionTasks(
     name="translation_quality",
     needs="a source as the prompt, and a translation or more",
-    plan=_each_translation,
+    plan=each_response,
     is_by_language=True,
     ask=_ask,
     tolerance=_TOLERANCE,
