@@ -70,12 +70,9 @@ def ragged_attention(query: Heads, key: Heads, value: Heads, layout: PackLayout,
     """
     if layout.arithmetic.is_invariant:
         return blocked_attention(query, key, value, layout, rule)
-    # One split: its gradient is one concatenation, while each of many slices would have a gradient of full size.
     sizes = [size for branch in layout.branches for size in (branch.num_shared + branch.tails[0], *branch.tails[1:])]
     num_queries = [1] * len(sizes) if layout.is_last else sizes
-    filler, num_unused = key.shape[2] - sum(sizes), query.shape[2] - sum(num_queries)
-    keys, values = iter(key.split([*sizes, filler], dim=2)), iter(value.split([*sizes, filler], dim=2))
-    queries = iter(query.split([*num_queries, num_unused], dim=2))
+    queries, keys, values = _split(query, num_queries), _split(key, sizes), _split(value, sizes)
     parts: list[Tensor] = []
     for branch in layout.branches:
         first_key, first_value = next(keys), next(values)
@@ -85,6 +82,19 @@ def ragged_attention(query: Heads, key: Heads, value: Heads, layout: PackLayout,
             row_key = torch.cat([shared_key, next(keys)], dim=2)
             row_value = torch.cat([shared_value, next(values)], dim=2)
             parts += _runs_of_queries(next(queries), row_key, row_value, layout, rule)
+    return _joined(parts, query.shape[2] - sum(num_queries))
+
+
+def _split(states: Heads, sizes: Sequence[int]) -> Iterator[Heads]:
+    """Return the states of consecutive runs of tokens, and last of those behind them.
+
+    One split: its gradient is one concatenation, while each of many slices would have a gradient of full size.
+    """
+    return iter(states.split([*sizes, states.shape[2] - sum(sizes)], dim=2))
+
+
+def _joined(parts: list[Tensor], num_unused: int) -> Heads:
+    """Join the states of runs, with zeros for the tokens behind them."""
     if num_unused:
         parts.append(parts[0].new_zeros(*parts[0].shape[:2], num_unused, parts[0].shape[3]))
     return torch.cat(parts, dim=2)
@@ -123,13 +133,10 @@ def blocked_attention(query: Heads, key: Heads, value: Heads, layout: PackLayout
     Each product has a size that depends on the place of its block in the row, so that neither the pack nor the end of
     the prompt changes a bit: the beginning of a block in which the prompt ends is computed again with each answer.
     """
-    # One split: its gradient is one concatenation, while each of many slices would have a gradient of full size.
     sizes = [size for branch in layout.branches for size in (branch.num_shared, *branch.tails)]
     num_queries = [size for branch in layout.branches for size in (0, *[1] * len(branch.tails))]
     num_queries = num_queries if layout.is_last else sizes
-    filler, num_unused = key.shape[2] - sum(sizes), query.shape[2] - sum(num_queries)
-    keys, values = iter(key.split([*sizes, filler], dim=2)), iter(value.split([*sizes, filler], dim=2))
-    queries = iter(query.split([*num_queries, num_unused], dim=2))
+    queries, keys, values = _split(query, num_queries), _split(key, sizes), _split(value, sizes)
     parts: list[Tensor] = []
     for branch in layout.branches:
         shared = _Run(next(queries), next(keys), next(values))
@@ -146,9 +153,7 @@ def blocked_attention(query: Heads, key: Heads, value: Heads, layout: PackLayout
                 continue
             first, *others = _blocks([begun, answer], num_again + tail, layout, rule)
             parts += [first[:, :, num_again:], *others]
-    if num_unused:
-        parts.append(parts[0].new_zeros(*parts[0].shape[:2], num_unused, parts[0].shape[3]))
-    return torch.cat(parts, dim=2)
+    return _joined(parts, query.shape[2] - sum(num_queries))
 
 
 class _Run(NamedTuple):
