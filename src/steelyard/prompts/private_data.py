@@ -147,9 +147,9 @@ _LONGEST_START, _LONGEST_END = 12, 42
 _BEFORE, _AFTER = r"(?<![0-9A-Za-z_])(?<!\d[ .,\-/:])", r"(?![0-9A-Za-z_])(?![ .,\-/:]\d)"
 
 
-def _digits(*groups: int, first: str = "", last: str = "") -> str:
+def _digits(*groups: int, first: str = "") -> str:
     """Return the pattern of groups of digits with a space, hyphen or dot between them, or nothing."""
-    return _BEFORE + first + r"[ .\-]?".join(rf"\d{{{size}}}" for size in groups) + last + _AFTER
+    return _BEFORE + first + r"[ .\-]?".join(rf"\d{{{size}}}" for size in groups) + _AFTER
 
 
 _IBAN_LENGTHS = {

@@ -136,7 +136,7 @@ class _TasksQuery(msgspec.Struct, frozen=True):
     person: int | None = None
 
 
-@fast_route("GET", "/annotate/tasks", "annotate", _TasksQuery)
+@fast_route("GET", "/annotate/tasks", _TasksQuery)
 def tasks(sent: FastRequest[_TasksQuery]) -> bytes:
     """Return up to ``number`` tasks of the visitor, reserved until they expire."""
     now, (project, number) = time.time(), (sent.query.project, sent.query.number)
@@ -176,7 +176,7 @@ class _AnswerQuery(msgspec.Struct, frozen=True):
     guideline: int | None = None
 
 
-@fast_route("POST", "/annotate/{assignment}/draft", "annotate", _DraftQuery)
+@fast_route("POST", "/annotate/{assignment}/draft", _DraftQuery)
 def draft(sent: FastRequest[_DraftQuery]) -> bytes:
     """Keep what was entered so far, and the task for the person who enters it.
 
@@ -196,7 +196,7 @@ def draft(sent: FastRequest[_DraftQuery]) -> bytes:
     return _encoded(_outcome_of(sent.database, sent.visitor.person, sent.query.assignment, keep))
 
 
-@fast_route("POST", "/annotate/{assignment}/answer", "annotate", _AnswerQuery)
+@fast_route("POST", "/annotate/{assignment}/answer", _AnswerQuery)
 def answer(sent: FastRequest[_AnswerQuery]) -> bytes:
     """Store an answer: once, however often it is sent."""
     now, answer, query = time.time(), _answer_in(sent.body), sent.query

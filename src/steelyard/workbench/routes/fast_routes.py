@@ -26,6 +26,7 @@ from steelyard.workbench.accounts.permissions import Permission, has_signed_cook
 from steelyard.workbench.routes.request_bodies import admit, declared_size
 from steelyard.workbench.storage.database import Database
 
+_PERMISSION: Permission = "annotate"
 _AT_A_TIME = 3
 _SMALL = 2**16
 """Bytes of a body that most answers are far below."""
@@ -67,16 +68,17 @@ class FastThreads:
 
 
 def fast_route(
-    method: str, path: str, permission: Permission, query: type[QueryT]
+    method: str, path: str, query: type[QueryT]
 ) -> Callable[[Callable[[FastRequest[QueryT]], bytes]], Route]:
     """Make a route of a function that answers with JSON. ``query``: the record of its path and query.
 
-    A request without the permission is answered as by the dependency `needs`, one that asks something else with 422.
+    A request without the permission to annotate is answered as by the dependency `needs`, one that asks something else
+    with 422.
     """
 
     def made(answer: Callable[[FastRequest[QueryT]], bytes]) -> Route:
         def answered(request: Request, body: bytes) -> bytes:
-            visitor = permitted(request, permission)
+            visitor = permitted(request, _PERMISSION)
             try:
                 read = msgspec.convert({**request.query_params, **request.path_params}, query, strict=False)
             except msgspec.ValidationError as error:
@@ -86,12 +88,12 @@ def fast_route(
         async def endpoint(request: Request) -> Response:
             # A small body of a browser is read before it is known whose, which its thread looks up anyway.
             if method != "GET" and not (0 < declared_size(request) <= _SMALL and has_signed_cookie(request)):
-                await admit(request, permission)
+                await admit(request, _PERMISSION)
             work = partial(answered, request, await request.body())
             threads: FastThreads = request.app.state.fast_threads
             return Response(await threads.run(work), media_type="application/json")
 
-        endpoint.permission = permission  # pyrefly: ignore[missing-attribute] - what the test of all routes reads
+        endpoint.permission = _PERMISSION  # pyrefly: ignore[missing-attribute] - what the test of all routes reads
         route = Route(path, endpoint, methods=[method], include_in_schema=False)
         # Starlette answers HEAD where there is GET; it would reserve a task.
         route.methods = {method}
