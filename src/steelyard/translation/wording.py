@@ -184,11 +184,11 @@ def _kept_words(pair: PassagePair) -> str:
     for is_kept, places in groupby(range(len(threes)), lambda place: threes[place] in known):
         if not is_kept:
             continue
-        kept = list(places)
+        run_of_places = list(places)
         # Names of functions and variables do not count as words.
         run = [
             match[0]
-            for match in matches[kept[0] : kept[-1] + _RUN]
+            for match in matches[run_of_places[0] : run_of_places[-1] + _RUN]
             if _JOINTS.sub("", match[0]).isalpha() and text[match.end() : match.end() + 1] not in _CALLS
         ]
         small = len({word for word in run if word[0].islower() and len(word) > 1})
