@@ -6,7 +6,7 @@ Cases are recognised by their content: the same request imports nothing a second
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 from sqlalchemy import func, select
@@ -66,14 +66,6 @@ class Config(BaseConfig, frozen=True):
             )
 
 
-class _Matches(NamedTuple):
-    """The cases of a file against the items of a project: equal ones, cases without an item, items without a case."""
-
-    num_equal: int
-    num_missing: int
-    num_others: int
-
-
 def import_once(
     session: Session, cases: Path, config: Config, reference: ProjectReference | None, *, at: float
 ) -> ProjectReference:
@@ -94,18 +86,18 @@ def import_once(
     elif reference is None:
         _check_settings(project, config)
     settings = settings_of(project)
-    matches = _compare(session, project, importable_cases(read_cases(cases), settings))
-    is_new = not matches.num_equal and not matches.num_others
-    if not config.add and not is_new and (matches.num_missing or matches.num_others):
-        others = number_of(matches.num_others, "item")
+    num_equal, num_missing, num_others = _compare(session, project, importable_cases(read_cases(cases), settings))
+    is_new = not num_equal and not num_others
+    if not config.add and not is_new and (num_missing or num_others):
+        others = number_of(num_others, "item")
         raise ConfigError(
-            f"the project {project.name!r} has other cases: {number_of(matches.num_missing, 'case')} of the file"
-            f" {'is' if matches.num_missing == 1 else 'are'} not in it, and "
-            f"{others} of it {'is' if matches.num_others == 1 else 'are'} not in the file",
+            f"the project {project.name!r} has other cases: {number_of(num_missing, 'case')} of the file"
+            f" {'is' if num_missing == 1 else 'are'} not in it, and "
+            f"{others} of it {'is' if num_others == 1 else 'are'} not in the file",
             where=str(cases),
             do="name another project, or set add = true for this stage, which adds what is missing",
         )
-    if matches.num_missing:
+    if num_missing:
         missing = _without_items(session, project, importable_cases(read_cases(cases), settings))
         import_all(session, project.id, missing, batch=f"recipe {file_hash(cases)[:12]}", where=cases, at=at)
     elif is_new:
@@ -153,8 +145,11 @@ def _check_settings(project: StoredProject, config: Config) -> None:
         )
 
 
-def _compare(session: Session, project: StoredProject, cases: Iterator[Case]) -> _Matches:
-    """Compare cases with the items of a project. Raises EvidenceError for a case whose item has another content."""
+def _compare(session: Session, project: StoredProject, cases: Iterator[Case]) -> tuple[int, int, int]:
+    """Return the numbers of cases that equal their item, of those without an item, and of items without a case.
+
+    Raises EvidenceError for a case whose item has another content.
+    """
     num_equal = num_missing = 0
     while block := list(islice(cases, _BLOCK)):
         stored = _stored(session, project, block)
@@ -171,7 +166,7 @@ def _compare(session: Session, project: StoredProject, cases: Iterator[Case]) ->
                     do=Advice("name another ", Remedy("project"), " for the new texts"),
                 )
     items = session.scalar(select(func.count(StoredItem.id)).where(StoredItem.project_id == project.id)) or 0
-    return _Matches(num_equal, num_missing, items - num_equal)
+    return num_equal, num_missing, items - num_equal
 
 
 def _without_items(session: Session, project: StoredProject, cases: Iterator[Case]) -> Iterator[Case]:
