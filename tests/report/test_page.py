@@ -118,6 +118,15 @@ def test_the_packed_items_come_out_as_they_went_in(html):
     assert any("تشتت رايلي" in answer["text"] for one in page for answer in one["responses"])
 
 
+def test_the_languages_of_the_items_have_names_for_the_scripts(html):
+    (strings,) = re.findall(r'id="strings">(.*?)</script>', html)
+    names = {key: texts for key, texts in json.loads(strings).items() if key.startswith("language ")}
+    (index,) = re.findall(r'id="index"[^>]*>(.*?)</script>', html)
+    codes = {line[1] for line in json.loads(gzip.decompress(base64.b64decode(index))) if line[1]}
+    assert {key.removeprefix("language ") for key in names} == codes
+    assert names["language zh"] == {"en": "Chinese", "zh": "中文"}
+
+
 def test_both_languages_are_there_and_the_page_opens_in_the_one_asked_for(html):
     assert '<html lang="zh" data-ui="zh">' in html
     assert '<span class="t" lang="en">Accuracy</span><span class="t" lang="zh">准确率</span>' in html

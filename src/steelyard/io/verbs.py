@@ -211,7 +211,7 @@ def run_verb(module: ModuleType, verb: Verb, inputs: JsonObject, config: Any, *,
     return function(**{name: value for name, value in values.items() if name in taken})
 
 
-def refuse_ignored(names: Mapping[str, bool], when: str, otherwise: str) -> None:
+def refuse_ignored(names: Mapping[str, bool], when: str, otherwise: str | Remedy) -> None:
     """Raise ConfigError for the first of these inputs and settings that has a value, which would have no effect.
 
     ``when`` says beside what, ``otherwise`` what to do where it is meant.

@@ -279,6 +279,7 @@ class Packed(NamedTuple):
 
     ``pages`` are packed; ``num_whole`` items have a place. ``needs`` is what their texts need to be shown.
     ``scales`` has the range of each evaluation's scores without the outer hundredths, null where it has no score.
+    ``languages`` are the codes of the items.
     """
 
     lines: list[bytes]
@@ -286,6 +287,7 @@ class Packed(NamedTuple):
     num_whole: int
     needs: TextNeeds = TextNeeds()
     scales: tuple[tuple[float, float] | None, ...] = ()
+    languages: tuple[str, ...] = ()
 
 
 def pack(items: Sequence[JoinedItem], *, budget: int, marks: ErrorMarks = _UNMARKED) -> Packed:
@@ -297,8 +299,10 @@ def pack(items: Sequence[JoinedItem], *, budget: int, marks: ErrorMarks = _UNMAR
     first: list[int] = []
     others: list[int] = []
     scores: defaultdict[int, array[float]] = defaultdict(lambda: array("d"))
+    languages: set[str] = set()
     for at, known in enumerate(items):
         edges = edges_of(known)
+        languages.update(filter(None, (known.key[1],)))
         for number, outcome in enumerate(known.outcomes):
             scores[number].extend(score for score in (outcome.scores.values() if outcome else ()) if score is not None)
         lines.append(msgspec.json.encode(index_line(known, edges, at, marks)))
@@ -319,7 +323,8 @@ def pack(items: Sequence[JoinedItem], *, budget: int, marks: ErrorMarks = _UNMAR
         places |= {at: (len(pages), position) for position, at in enumerate(chosen)}
         pages.append(page)
     placed = [line[:-1] + b"," + msgspec.json.encode(places.get(at)) + b"]" for at, line in enumerate(lines)]
-    return Packed(placed, pages, len(places), needs, tuple(_scale(scores[number]) for number in sorted(scores)))
+    scales = tuple(_scale(scores[number]) for number in sorted(scores))
+    return Packed(placed, pages, len(places), needs, scales, tuple(sorted(languages)))
 
 
 def _scale(scores: Sequence[float]) -> tuple[float, float] | None:

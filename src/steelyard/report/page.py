@@ -18,7 +18,7 @@ import msgspec
 
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.measure import measure_texts
-from steelyard.evaluation.tables import DASH, WORD, Grouped, Panel, Sentence, Table, count, word
+from steelyard.evaluation.tables import DASH, WORD, Grouped, Panel, Sentence, Table, count, language_word, word
 from steelyard.report.items import Packed, packed_text
 from steelyard.report.text_libraries import library_scripts, library_styles
 
@@ -197,6 +197,13 @@ class Strings:
             self._shown.add(translated)
         return translated
 
+    def language_names(self, codes: Iterable[str]) -> dict[str, Mapping[str, str]]:
+        """Return the names of languages, by the key under which a script looks for that of a code."""
+        return {
+            f"language {code}": {language: self.translate(language_word(code), language) for language in LANGUAGES}
+            for code in codes
+        }
+
     def text(self, text: str) -> "Markup":
         """Return the text as safe HTML in all languages."""
         return _in_all_languages({language: self.translate(text, language) for language in LANGUAGES})
@@ -364,7 +371,7 @@ def render(page: Page) -> str:
         scripts=[code_markup(script) for script in scripts],
         hashes=[script_hash(script) for script in scripts],
         figures=json_markup(figures),
-        strings=json_markup(strings.table),
+        strings=json_markup(strings.table | strings.language_names(page.packed.languages)),
         index=packed_text([msgspec.Raw(line) for line in page.packed.lines]),
         pages=page.packed.pages,
     )

@@ -53,7 +53,7 @@
     const last = detail && [...detail.messages].reverse().find(([role]) => role !== "system");
     return make("div", { class: "asked" }, text(last ? last[1] : item.preview, item.language));
   };
-  const heading = (item, ...chips) => make("div", { class: "chips" }, ...chips, item.category && chip(Page.category(item.category), "quiet"), item.language && chip(item.language, "quiet"), opener(item, word("open_item")));
+  const heading = (item, ...chips) => make("div", { class: "chips" }, ...chips, item.category && chip(Page.category(item.category), "quiet"), item.language && chip(Page.languageName(item.language), "quiet"), opener(item, word("open_item")));
   const scored = (detail, id, model) => { const one = detail && detail.responses.find((response) => response.id === id); return one ? one.scores[model] : null; };
 
   const error = async ([at, better, worse, margin, longBetter, longWorse, confidence]) => {

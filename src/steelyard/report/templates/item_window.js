@@ -65,7 +65,7 @@ const ItemWindow = ({ make, models, scales, state, items, whole, outcome, choose
     const tiers = detail.rankings.length ? detail.rankings[0].tiers : [], own = outcome(item), letters = lettersOf(detail);
     const place = (one) => { const at = tiers.findIndex((tier) => tier.includes(one.id)); return at < 0 ? tiers.length : at; };
     const sorted = [...detail.responses].sort((one, other) => place(one) - place(other) || (other.scores[state.model] ?? 0) - (one.scores[state.model] ?? 0));
-    const chips = [...detail.category.map((one) => chip(one)), detail.language && chip(detail.language, "quiet"), detail.source && chip(detail.source, "quiet"),
+    const chips = [...detail.category.map((one) => chip(one)), detail.language && chip(Page.languageName(detail.language), "quiet"), detail.source && chip(detail.source, "quiet"),
       own && chip(`${word("pairs_right")} ${own[1]}/${own[0]}`, own[1] < own[0] ? "alert" : ""),
       item.numConflicting && chip(`${word("conflicting")} ${item.numConflicting}/${item.numJudgments}`, "alert")].filter(Boolean);
     const turns = detail.messages.map(([role, said]) => make("div", { class: `turn ${role}` }, make("div", { class: "role" }, word(`role_${role}`, role)), text(said, detail.language)));

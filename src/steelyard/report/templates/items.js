@@ -91,7 +91,7 @@ const Items = (async () => {
     const cells = [
       make("td", {}, make("button", { class: "open", type: "button" },
         item.preview ? make("span", { class: "preview", dir: "auto", lang: tag(item.language) }, item.preview) : null, make("bdi", { class: "id" }, item.id))),
-      make("td", { dir: "auto" }, ...breakable(item.category ? Page.category(item.category) : "–")), make("td", {}, item.language || "–"),
+      make("td", { dir: "auto" }, ...breakable(item.category ? Page.category(item.category) : "–")), make("td", {}, item.language ? Page.languageName(item.language) : "–"),
     ];
     if (models.length) {
       const meter = own && own[0] ? make("span", { class: "meter" }, make("i", { style: `width:${(100 * own[1]) / own[0]}%` })) : null;
@@ -127,7 +127,7 @@ const Items = (async () => {
   const select = (name, all, options) => make("select", { "aria-label": all, onchange: (event) => { state[name] = event.target.value; update(); } },
     make("option", { value: "" }, all), ...options.map(([value, label]) => make("option", { value, selected: state[name] === value }, label)));
   const distinct = new Map(["category", "language"].map((name) => [name, [...new Set(items.map((item) => item[name]).filter(Boolean))].sort()]));
-  const values = (name) => distinct.get(name).map((value) => [value, name === "category" ? Page.category(value) : value]);
+  const values = (name) => distinct.get(name).map((value) => [value, name === "category" ? Page.category(value) : Page.languageName(value)]);
   const differences = new Set(items.flatMap((item) => item.differing.map(String)));
   const filters = make("div", { class: "filters" });
   const showControls = () => {
@@ -144,7 +144,7 @@ const Items = (async () => {
         `${models[two[0]]}${word("colon")}${word("is_right")} · ${models[two[1]]}${word("colon")}${word("is_wrong")}`))) : null;
     const { category, language, length } = state.group || {};
     const group = state.group ? make("button", { type: "button", class: "chip alert", title: word("clear_filter"), onclick: () => { state.group = null; showControls(); update(); } },
-      make("bdi", {}, [word("wrong_pairs"), category && Page.category(category), language, length && word(`group_${length}`)].filter(Boolean).join(word("comma"))), " ✕") : null;
+      make("bdi", {}, [word("wrong_pairs"), category && Page.category(category), language && Page.languageName(language), length && word(`group_${length}`)].filter(Boolean).join(word("comma"))), " ✕") : null;
     filters.replaceChildren(...[search, several("category"), several("language"), select("outcome", word("all_outcomes"), outcomes), models.length > 1 ? model : null, differing, group].filter(Boolean));
     before.setAttribute("aria-label", word("before")); after.setAttribute("aria-label", word("after"));
     head.replaceChildren(make("tr", {}, heading("at"), heading("category", "13%"), heading("language", "10%"),

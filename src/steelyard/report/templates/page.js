@@ -8,6 +8,7 @@ const Page = (() => {
   const word = (key, otherwise) => (strings[key] || {})[language()] || otherwise || key;
   // Prompts without a category have one of this name in every record; filters and links keep it.
   const category = (name) => (name === "uncategorised" ? word("uncategorised") : name);
+  const languageName = (code) => word(`language ${code}`, code);
   const resolved = (text) => text.replace(/@@([a-z0-9_]+)\|([^]*?)@@/g, (_, key, otherwise) => word(key, otherwise));
   const stored = (name, value) => {
     try {
@@ -28,7 +29,7 @@ const Page = (() => {
     for (const place of document.querySelectorAll("[data-label-en]")) place.setAttribute("aria-label", place.getAttribute(`data-label-${name}`));
     for (const listen of listeners) listen();
   };
-  return { views: new Map(), beforeFigures: [], word, category, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
+  return { views: new Map(), beforeFigures: [], word, category, languageName, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
 })();
 
 (() => {
