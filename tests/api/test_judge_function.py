@@ -41,7 +41,7 @@ def test_an_exception_is_a_failed_request_and_the_same_call_continues(tmp_path):
             raise OSError("no route")
         return prefers_b(messages)
 
-    with pytest.raises(sy.errors.ModelError, match=r"2 of 6 requests failed \(OSError 2\)"):
+    with pytest.raises(sy.errors.FailuresError, match=r"2 of 6 requests failed \(OSError 2\)"):
         sy.judge(CASES, judge=judge, out=tmp_path / "out", num_resamples=20)
     down.clear()
     asked.clear()

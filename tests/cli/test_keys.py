@@ -54,7 +54,7 @@ def run(folder, out, words, url, monkeypatch, capfd):
 def test_api_key_echoed_by_server_is_never_written(folder, tmp_path, verb, status, monkeypatch, capfd):
     with echoing(status) as url:
         code, written = run(folder, tmp_path / "out", VERBS[verb], url, monkeypatch, capfd)
-    assert code in (0, 2), written[:2000]
+    assert code in (0, 2) or (code == 1 and b"failed" in written and b"a defect of ours" not in written), written[:2000]
     for spelling in (KEY, KEY.upper(), quote(KEY, safe=""), KEY[:8]):
         assert spelling.encode() not in written
 

@@ -107,7 +107,7 @@ def test_model_with_custom_code_is_refused_whatever_stdin_says(folder, verb, mon
     ("verb", "code", "sign_of_loading"),
     [
         ("score", 2, "has no trained reward head"),
-        ("judge", 2, "8 of 8 requests failed (too_long 8)"),
+        ("judge", 1, "8 of 8 requests failed (too_long 8)"),
         ("train", 0, "trained at"),
         ("debias", 0, "written: out/cases.jsonl"),
     ],

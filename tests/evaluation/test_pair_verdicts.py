@@ -5,7 +5,7 @@ import pytest
 from msgspec import to_builtins
 
 from chat_server import chatting, preferring, record
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import EvidenceError, FailuresError
 from steelyard.core.types import Response
 from steelyard.evaluation.columns import bench_columns
 from steelyard.evaluation.pair_verdicts import local_pairs
@@ -128,7 +128,7 @@ def test_requests_that_failed_leave_the_run_open(bench, tmp_path):
         return (500, b"") if is_broken and "one" in material else "[[A]]"
 
     with chatting(answer) as server:
-        with pytest.raises(EvidenceError, match="3 of 5 pairs have no verdict because requests failed"):
+        with pytest.raises(FailuresError, match="3 of 5 pairs have no verdict because requests failed"):
             evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge")
         allowed = config(at(server), allow_unscored=True)
         summary = evaluate([bench], tmp_path / "bounds", allowed, model="llm_judge").summary

@@ -16,7 +16,7 @@ import pytest
 import warm_process
 from llama_server import ALIAS, llama_serving
 from steelyard.core.comparison import Request
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import FailuresError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response
 from steelyard.io.cases import read_cases, write_cases
@@ -177,7 +177,7 @@ def test_a_prompt_over_the_context_ends_the_run_with_what_to_do(llama, tmp_path)
     long = msgspec.structs.replace(case("long", "", text="秤" * 20_000), responses=next(pairs(1)).responses)
     write_cases(tmp_path / "cases.jsonl", [*pairs(2), long])
     config = Config(chat=chat(llama), judge=JUDGE, num_resamples=50)
-    with pytest.raises(ModelError, match=r"2 of 6 requests failed \(too_long 2\)") as refused:
+    with pytest.raises(FailuresError, match=r"2 of 6 requests failed \(too_long 2\)") as refused:
         judge(tmp_path / "cases.jsonl", tmp_path / "out", config)
     assert "start the server with a longer context" in str(refused.value)
     # The remedy works.

@@ -6,7 +6,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import tiny
 from chat_server import request
-from steelyard.core.errors import FileError, ModelError
+from steelyard.core.errors import FailuresError, FileError, ModelError
 from steelyard.core.plugins import build
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.early_abort import RequestCounts, refuse_failed
@@ -153,7 +153,7 @@ def test_a_prompt_over_the_context_of_a_local_model_is_no_matter_of_a_server(fol
     with open_ledger(None) as ledger:
         (reply,) = model.ask([request(text="long " * 600)])
         ledger.add(reply)
-        with pytest.raises(ModelError, match=r"1 of 1 request failed \(too_long 1\).*; such as .* tokens") as caught:
+        with pytest.raises(FailuresError, match=r"1 of 1 request failed \(too_long 1\).*; such as .* tokens") as caught:
             refuse_failed({"m": RequestCounts(1, 0, 1)}, ledger, without="a verdict")
     assert "use a model with a longer context" in str(caught.value)
     assert "server" not in str(caught.value)
