@@ -12,7 +12,7 @@ from msgspec import structs
 
 from steelyard.core.comparison import Alternative, Reply
 from steelyard.core.errors import FileError, OutputError
-from steelyard.io.ledger import open_ledger
+from steelyard.io.ledger import open_ledger, read_ledger
 
 FULL = Reply(
     request="r1",
@@ -103,7 +103,7 @@ def test_what_was_kept_survives_a_kill(tmp_path):
         import sys
         from pathlib import Path
         from steelyard.core.comparison import Reply
-        from steelyard.io.ledger import open_ledger
+        from steelyard.io.ledger import open_ledger, read_ledger
         with open_ledger(Path({str(path)!r})) as ledger:
             for number in range(5):
                 ledger.add(Reply(request=str(number), text="x"))
@@ -116,6 +116,21 @@ def test_what_was_kept_survives_a_kill(tmp_path):
         os.kill(running.pid, signal.SIGKILL)
     with open_ledger(path) as ledger:
         assert [reply.request for reply in ledger.replies()] == list("01234")
+
+
+def test_a_run_that_goes_on_after_a_kill_and_a_forecast_leaves_the_ledger_alone(tmp_path):
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    with open_ledger(tmp_path / "r.sqlite") as ledger:
+        ledger.add(Reply(request="a", text="yes"))
+        for file in tmp_path.glob("r.sqlite*"):  # what a kill leaves
+            (killed / file.name).write_bytes(file.read_bytes())
+    with read_ledger(killed / "r.sqlite") as forecast:
+        assert forecast.has("a")
+    assert (killed / "r.sqlite-shm").exists()
+    with open_ledger(killed / "r.sqlite") as ledger:
+        assert ledger.has("a")
+    assert [file.name for file in killed.iterdir()] == ["r.sqlite"]
 
 
 def test_a_ledger_that_cannot_be_begun_is_not_called_busy_and_leaves_nothing(tmp_path):

@@ -208,6 +208,9 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
     finally:
         if connection is not None:
             connection.close()
+            if path is not None and not path.with_name(f"{path.name}-wal").exists():
+                # The index that a reader of a killed run left: a single writer neither uses nor removes it.
+                path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
         if path is not None and not is_needed:
             path.unlink(missing_ok=True)
 
