@@ -50,8 +50,8 @@ class Config(BaseConfig, frozen=True):
     """Settings of a translation. With ``check_only`` the translations in the file are examined, and none is made."""
 
     to: tuple[str, ...] = ()
-    """The languages to translate into, by their codes (BCP 47 or FLORES): zh-Hans, de, arb_Arab. With check_only: the
-    languages to examine. Default there: all of the file."""
+    """The languages to translate into, or to examine, by their codes (BCP 47 or FLORES): zh-Hans, de, arb_Arab.
+    Default: those of the file with check_only."""
     source: str | None = None
     """The language to translate from. Default: English."""
     chat: Meta = msgspec.field(default_factory=dict)
@@ -67,7 +67,7 @@ class Config(BaseConfig, frozen=True):
     max_truncated: _Share = 0.2
     """The largest share of replies that may be cut off."""
     allow_failed: _Count = 0
-    """The largest number of items that may fail; with more, or all of a language, the run ends without a result; what
+    """The largest number of items that may fail; with more, or all of a language, the run ends with exit code 1; what
     came is kept."""
     encoder: EncoderSettings = EncoderSettings()
     """The encoder that compares meanings, for responses that changed places and texts of something else."""
