@@ -8,6 +8,7 @@ from steelyard.core.languages import language_key
 from steelyard.evaluation.model_tables import read_table
 from steelyard.evaluation.published_benches import read_published_benches
 from steelyard.evaluation.published_languages import read_published
+from steelyard.evaluation.tables import isolate
 from steelyard.report.page import section_texts
 from steelyard.views.language_table import VIEW
 from steelyard.views.view import NO_SOURCES, StageRun
@@ -145,6 +146,27 @@ def test_the_mean_drop_of_published_numbers_promises_no_interval(table_of):
     keys = [sentence.key for sentence in VIEW.sentences(StageRun("table", None, table))]
     assert "say_published_drop_by_kind" in keys
     assert "say_drop_by_kind" not in keys
+
+
+def test_a_page_of_published_numbers_promises_no_intervals(table_of):
+    table = table_of("model,en,de,fr\nm,80,70,71\n")
+    panels = list(VIEW.panels(StageRun("table", None, table), NO_SOURCES))
+    words = " ".join(
+        section_texts()[key]["en"]
+        for panel in panels
+        for key in (panel.note, panel.figure.about if panel.figure else "")
+        if key
+    )
+    assert "95% interval" not in words
+    assert "Intervals" not in words
+
+
+def test_names_from_right_to_left_keep_their_order_in_sentences(table_of):
+    """Marks of columns beside them were drawn with the names that follow."""
+    table = table_of("model,de,fr,avg\nنموذج (v2),60,70,99\nדגם 5 B,60,,65\nm,50,60,55\n")
+    values = {each.key: each.values for each in VIEW.sentences(StageRun("table", None, table))}
+    assert values["say_printed_slips"]["rows"] == f"{isolate('نموذج (v2)')} (avg)"
+    assert values["say_incomplete_rows"]["rows"] == f"{isolate('דגם 5 B')} (fr)"
 
 
 def test_every_name_of_a_language_on_pages_is_read_as_its_language():

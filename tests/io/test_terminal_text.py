@@ -40,6 +40,8 @@ MIXED = st.text(alphabet="ab c你好，世界שלום مرحبا नमस्त
         ("[bold]你好[/bold] مرحبا नमस्ते", "[bold]你好[/bold] مرحبا नमस्ते"),
         ("👨‍👩‍👧 می‌خواهم", "👨‍👩‍👧 می‌خواهم"),
         ("a\u00a0b\u3000c", "a\u00a0b\u3000c"),
+        ("is \u200e\u2068دגם\u2069, b", "is دגם, b"),
+        ("\u2068x", "<U+2068>x"),
     ],
 )
 def test_what_acts_is_shown_and_what_is_seen_stays(text, shown):

@@ -90,6 +90,15 @@ def test_a_page_explains_only_the_terms_that_it_uses(tmp_path):
     assert strings.mentions("tier")
 
 
+def test_a_page_explains_no_term_of_a_part_that_it_does_not_have(tmp_path):
+    """Words of the template counted as shown once it was compiled: each page explained tiers."""
+    (tmp_path / "table.csv").write_text("model,de,fr\nm,60,70\n")
+    languages(out=tmp_path / "out", table=tmp_path / "table.csv")
+    report([tmp_path / "out"], out=tmp_path / "report.html")
+    terms = re.findall(r'<dt><span class="t" lang="en">(.*?)</span>', (tmp_path / "report.html").read_text("utf-8"))
+    assert "Tier" not in terms
+
+
 def test_no_line_of_a_page_breaks_within_an_interval():
     strings = page_strings()
     for text in ("95.1–96.4%", "+0.6 … +17.5", "−3.3 … +4.5", "1,000.5–2,000"):

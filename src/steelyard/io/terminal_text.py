@@ -39,15 +39,19 @@ class Span(NamedTuple):
 
 Line = tuple[Span, ...]
 EMPTY: Line = ()
+_ISOLATED = re.compile("\u200e\u2068([^\u2066-\u2069]*)\u2069")
 
 
 def visible(text: str) -> str:
     """Return the text with control characters made visible: ESC as its picture, others as ``<U+0085>``.
 
     New lines stay; a tab becomes its picture and three spaces. Joiners and direction marks stay, since emoji, Persian
-    and Hindi need them; direction embeddings and overrides and zero-width spaces are shown.
+    and Hindi need them; direction embeddings and overrides and zero-width spaces are shown. Isolates around a name, as
+    sentences of pages have them, are left out: many terminals show their codes.
     """
-    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_visible, _ISOLATED.sub(r"\1", text)))
 
 
 def visible_line(text: str) -> str:

@@ -292,7 +292,9 @@ def template_environment(strings: Strings) -> "Environment":
         loader=jinja2.FunctionLoader(read_template),
     )
     environment.filters["text"] = strings.text
-    environment.filters["word"] = strings.word
+    # A filter of a constant is called as the template is compiled, also where its part is left out: without a context
+    # every word would count as shown.
+    environment.filters["word"] = jinja2.pass_context(lambda _, key: strings.word(key))
     environment.filters["sentence"] = strings.sentence
     environment.filters["translate"] = strings.translate
     environment.tests["mentioned"] = strings.mentions  # pyrefly: ignore[unsupported-operation] - typed as the tests of Jinja itself

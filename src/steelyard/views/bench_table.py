@@ -12,7 +12,19 @@ import msgspec
 
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable
-from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, decimal, percent, table, word
+from steelyard.evaluation.tables import (
+    DASH,
+    Grouped,
+    Panel,
+    Sentence,
+    Table,
+    count,
+    decimal,
+    isolate,
+    percent,
+    table,
+    word,
+)
 from steelyard.plugins.benches.subset_benches import CHEEMS_PUBLISHED
 from steelyard.report.leaderboard import ceiling_cells, leaderboard_sentences, rank_range
 from steelyard.report.page import COLON, COMMA, first_names
@@ -172,13 +184,15 @@ def _sentences(run: StageRun[BenchTable]) -> Iterator[Sentence]:
     if summary.is_published:
         yield from _best_sentences(summary)
     if summary.lacking:
-        names = [f"{name} ({_lacking_words(name, benches, summary)})" for name, benches in summary.lacking.items()]
+        names = [
+            f"{isolate(name)} ({_lacking_words(name, benches, summary)})" for name, benches in summary.lacking.items()
+        ]
         yield Sentence("say_lacking_benches", {"models": first_names(names)})
     if summary.unlike:
-        names = [f"{name} ({COMMA.join(facts)})" for name, facts in summary.unlike.items()]
+        names = [f"{isolate(name)} ({COMMA.join(facts)})" for name, facts in summary.unlike.items()]
         yield Sentence("say_unlike_evaluations", {"models": first_names(names)})
     if summary.slips:
-        yield Sentence("say_printed_overall", {"rows": first_names([slip.model for slip in summary.slips])})
+        yield Sentence("say_printed_overall", {"rows": first_names([isolate(slip.model) for slip in summary.slips])})
     elif any(column.subset for column in summary.columns) and _has_overall(summary) and summary.is_published:
         yield Sentence("say_overall_adds_up")
 

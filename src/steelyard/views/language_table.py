@@ -3,7 +3,7 @@
 The stage is that of `languages` with several runs, or with a published table, whose numbers are shown as printed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -245,7 +245,8 @@ def _column_panels(summary: LanguageTable) -> Iterator[Panel]:
         *(_heads("drop", summary) if has_drop else ()),
         *(("kappa",) if has_kappa else ()),
     )
-    figure = _means_figure("figure_means_of_languages", {title_of(name): means.mean for name, means in ordered})
+    about = "figure_printed_means" if summary.is_published else "figure_means_of_languages"
+    figure = _means_figure(about, {title_of(name): means.mean for name, means in ordered})
     note = "" if summary.is_published else "note_means_over_models"
     yield Panel(word("means_over_models"), figure, (Grouped("", table(columns, rows)),), note)
 
@@ -338,8 +339,10 @@ def _group_panels(summary: LanguageTable) -> Iterator[Panel]:
         for name, group in groups.items()
     ]
     numbers = table(("language_group", *_heads("mean_over_models", summary), "members_of_group"), rows)
-    figure = _means_figure("figure_language_groups", {name: group.mean for name, group in groups.items()})
-    yield Panel(word("language_groups"), figure, (Grouped("", numbers),), "note_groups_of_models")
+    about = "figure_printed_groups" if summary.is_published else "figure_language_groups"
+    note = "note_groups_of_printed" if summary.is_published else "note_groups_of_models"
+    figure = _means_figure(about, {name: group.mean for name, group in groups.items()})
+    yield Panel(word("language_groups"), figure, (Grouped("", numbers),), note)
 
 
 def _translation_panels(translation: TranslationComparison) -> Iterator[Panel]:
@@ -391,7 +394,7 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
         "columns": count(len(summary.columns)),
         "items": count(summary.num_shared),
         "bench": summary.bench,
-        "best": first_names([isolate(name) for name in best]),
+        "best": _isolated(best),
         "mean": percent(highest),
         "baseline": _baseline_word(summary),
     }
@@ -404,21 +407,24 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     if summary.translation is not None:
         yield _translation_sentence(summary.translation)
         if summary.translation.unmatched:
-            yield Sentence("say_unmatched_models", {"models": first_names(summary.translation.unmatched)})
+            yield Sentence("say_unmatched_models", {"models": _isolated(summary.translation.unmatched)})
     yield from _drop_sentences(summary)
     if summary.lacking:
-        yield Sentence("say_lacking_models", {"models": first_names(list(summary.lacking))})
+        yield Sentence("say_lacking_models", {"models": _isolated(summary.lacking)})
     if summary.incomplete:
-        rows = [f"{name} ({COMMA.join(columns[:_MOST_NAMED])})" for name, columns in summary.incomplete.items()]
+        rows = [
+            f"{isolate(name)} ({COMMA.join(map(isolate, columns[:_MOST_NAMED]))})"
+            for name, columns in summary.incomplete.items()
+        ]
         yield Sentence("say_incomplete_rows", {"rows": first_names(rows)})
     if summary.num_checked:
-        slips = first_names([f"{slip.model} ({slip.column})" for slip in summary.slips], _MOST_NAMED)
+        slips = first_names([f"{isolate(slip.model)} ({isolate(slip.column)})" for slip in summary.slips], _MOST_NAMED)
         values = {"rows": slips, "number": count(summary.num_checked)}
         yield Sentence("say_printed_slips" if slips else "say_no_slips", values)
     if summary.averaged_over != "columns":
         yield Sentence("say_averaged_over", {"languages": word(f"averaged_over_{summary.averaged_over}")})
     if summary.not_read_alike:
-        yield Sentence("say_models_not_alike", {"models": first_names(summary.not_read_alike)})
+        yield Sentence("say_models_not_alike", {"models": _isolated(summary.not_read_alike)})
 
 
 def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
@@ -449,6 +455,11 @@ def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
         yield Sentence("say_no_correlation", values)
 
 
+def _isolated(names: Iterable[str], most: int = _MOST_NAMED) -> str:
+    """Return the first names of models, each in its own direction."""
+    return first_names([isolate(name) for name in names], most)
+
+
 def _translation_sentence(translation: TranslationComparison) -> Sentence:
     values = {
         "models": count(len(translation.models)),
@@ -475,7 +486,7 @@ class _TableHeadline(msgspec.Struct):
 
 
 def _headline(run: _TableHeadline) -> RunHeadline:
-    best = first_names([isolate(name) for name in _highest(run.models)[0]], _MOST_EDGES)
+    best = _isolated(_highest(run.models)[0], _MOST_EDGES)
     models = f"{word('view_models_best')} {best}" if best else word("number_of_models")
     return RunHeadline(count(len(run.models)), f"{models} · {run.bench}")
 

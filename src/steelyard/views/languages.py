@@ -137,7 +137,7 @@ def _sentences(run: StageRun[LanguagesSummary]) -> tuple[Sentence, ...]:
 
 def missing_parts(missing: Mapping[str, str]) -> tuple[Sentence, ...]:
     """Return that the shared items are not the whole bench: its sections are means over what they have."""
-    parts = first_names([f"{name} ({reason_words(why)})" for name, why in missing.items()])
+    parts = first_names([f"{isolate(name)} ({reason_words(why)})" for name, why in missing.items()])
     return (Sentence("say_part_of_bench", {"missing": parts}),) if missing else ()
 
 
