@@ -221,3 +221,12 @@ def test_columns_that_do_not_fit_are_left_out_from_the_end_and_counted(tmp_path,
     assert len(re.split(r" {2,}", heads.strip())) == shown
     counted = [line for line in lines if "more column" in line]
     assert counted == ([] if not hidden else [f"… {hidden} more column{'s' * (hidden > 1)}: --verbose"])
+
+
+def test_a_table_of_which_no_row_fits_is_named(tmp_path, monkeypatch):
+    """Long names of models hid the table without a word."""
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "table.csv").write_text(f"model,en,de,fr\n{'m' * 60},80.0,70.0,60.0\n")
+    words = ["languages", "--table", str(tmp_path / "table.csv"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(build_app(), words)
+    assert "… Models · table.csv, 1 row: --verbose" in result.output.splitlines()

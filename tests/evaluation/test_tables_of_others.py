@@ -44,9 +44,10 @@ def test_names_of_models_are_found_where_programs_save_them(name, table_of):
 
 def test_an_index_names_the_models_of_all_tables(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text(",rewardbench\nm,90.0\nn,80.0\n")
+    path.write_text(",RewardBench\nm,90.0\nn,80.0\n")
     assert [row.name for row in read_published_benches(path).rows] == ["m", "n"]
     assert list(read_table(path, (), ()).names.values()) == ["m", "n"]
+    assert [column.bench for column in read_published_benches(path).columns] == ["rewardbench"]
 
 
 @each(

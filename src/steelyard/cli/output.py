@@ -153,6 +153,8 @@ def run_answer(run: Run, out: Path, *, is_verbose: bool, num_more: int = 0) -> I
         ]
         if part.rows and hidden:
             yield f"… {', '.join(hidden)}: --verbose"
+        elif hidden and table.caption:
+            yield f"… {table.caption}, {number_of(len(table.rows), 'row')}: --verbose"
     if written and out != Path():
         few = len(written) <= _MOST_FILES
         yield f"written: {', '.join(written) if few else f'{out}, {len(written)} files'}"

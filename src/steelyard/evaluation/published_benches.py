@@ -47,7 +47,7 @@ _PARTS = {
 
 def read_published_benches(path: Path) -> BenchTable:
     """Read a published table. Raises FileError, RecordError or EvidenceError, with file and line, for a broken one."""
-    rows = rows_of_table(path, (*_NAMES, *KIND_COLUMNS))
+    rows = rows_of_table(path, (*_NAMES, *KIND_COLUMNS, *kinds("benches"), *_PARTS, _OVERALL, _LANGUAGE))
     names = tuple(rows[0].value)
     columns = _columns(names, Place(str(path), 1))
     identity = _identity(names)[0]
