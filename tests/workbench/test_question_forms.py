@@ -13,10 +13,11 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.simulated_annotators import Noise
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError
+from steelyard.core.text import answer_language
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.pipeline.disputes import evidence_of
-from steelyard.workbench.pipeline.projects import ProjectSettings
+from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.simulated_people import Habits
 from steelyard.workbench.simulated_projects import PASSWORD, import_batch, start_project
@@ -144,6 +145,12 @@ def test_people_align_on_a_page_with_a_field_for_each_question(database, name, l
         client, csrf = pages.client(person, language)
         shown = client.get(f"/align/{item}")
         assert shown.status_code == 200
+        # A translator sees from which language into which one, as on the page of the task.
+        named = re.findall(r"data-language>([^<]+)<", shown.text)
+        with database.reading() as session:
+            prompt = case_of(session.get_one(StoredItem, item)).prompt
+        expected = [prompt.language, answer_language(prompt)]
+        assert named == [each for each in expected[: 1 + (expected[0] != expected[1])] if each]
         form = shown.text.split(f'action="/align/{item}/tasks/{task}"')[1].split("</form>")[0]
         with database.reading() as session:
             answered = evidence_of(session, [session.get_one(StoredItem, item)])[item]
