@@ -210,7 +210,10 @@ def test_categories_have_the_names_of_the_reader_and_are_stored_as_items_have_th
     # A name that items have themselves stays; one of another category becomes its key.
     post(f"/manage/people/{number}", role="annotator", skills="数学、代码，自己的类别", is_active="true")
     assert visit.person(number).skills == ["mathematics", "code", "自己的类别"]
-    assert "数学、代码、自己的类别" in browser.get(f"/manage/people?after={number - 1}").text
+    listed = browser.get(f"/manage/people?after={number - 1}").text
+    assert "数学、代码、自己的类别" in listed
+    # Also before the row is opened: who has which language.
+    assert " · <bdi>数学</bdi>、<bdi>代码</bdi>" in listed
     post("/manage/projects/1/guidelines", text="# 规范", category="代码", language="zh")
     with visit.database.reading() as session:
         assert session.scalars(select(StoredGuideline.category)).all() == ["code"]
