@@ -62,6 +62,12 @@ def test_a_setting_that_does_not_fit_is_named(entered, words):
         settings_from(entered)
 
 
+@pytest.mark.parametrize(("number", "share"), [("３", "０．２５"), ("٣", "٠٫٢٥"), ("३", "०.२५")])
+def test_numbers_may_have_the_digits_of_any_script(number, share):
+    rules = settings_from({"rules.num_annotators": number, "rules.delivery_share": share}).rules
+    assert (rules.num_annotators, rules.delivery_share) == (3, 0.25)
+
+
 def test_other_settings_are_stored_and_logged_once(visit):
     admin, form = visit.browser("administrator"), {"rules.gold_share": "0.2", "csrf": visit.csrf("administrator")}
     for _ in range(2):

@@ -5,6 +5,7 @@ setting that is added there has its field in the form.
 """
 
 import typing
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -15,6 +16,8 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.settings_help import default_text, read_settings
 from steelyard.core.types import JsonObject
 from steelyard.workbench.pipeline.projects import ProjectSettings
+
+_ARABIC_POINT = "\N{ARABIC DECIMAL SEPARATOR}"
 
 
 class SettingField(NamedTuple):
@@ -90,11 +93,12 @@ def _text(value: Any) -> str:
 
 
 def _value(name: str, text: str) -> Any:
-    """Return the value of a text: a number, a truth value, nothing, else the text itself."""
+    """Return the value of a text: a number, in any script's digits, a truth value, nothing, else the text itself."""
     if text in ("true", "false", "", "none"):
         return {"true": True, "false": False}.get(text)
+    digits = unicodedata.normalize("NFKC", text).replace(_ARABIC_POINT, ".")
     try:
-        value = msgspec.json.decode(text)
+        value = msgspec.json.decode("".join(str(unicodedata.decimal(each, each)) for each in digits))
     except msgspec.DecodeError:
         return text
     if isinstance(value, list | dict):
