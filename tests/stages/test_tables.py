@@ -175,6 +175,13 @@ def test_published_tables_of_preferences_are_known_by_their_columns():
               "non_preferred_output": [{"role": "assistant", "content": "y"}]}  # fmt: skip
     prometheus = {"orig_instruction": "q", "orig_response_A": "y", "orig_response_B": "x", "orig_preference": "B",
                   "orig_reference_answer": "r", "orig_criteria": "c", "instruction": "###Task"}  # fmt: skip
+    swift = {"system": "s", "query": "q", "response": "x", "rejected_response": "y", "history": [["h", "i"]]}
+    edits = {"context": [{"role": "user", "content": "q"}], "original_response": "o", "good_edited_response": "x",
+             "bad_edited_response": "y", "language": "korean", "domain": "general"}  # fmt: skip
+    (case,), _ = read([swift])
+    assert ([turn.content for turn in case.prompt.messages], better(case)) == (["s", "h", "i", "q"], ("x", "y"))
+    (case,), _ = read([edits])
+    assert (case.prompt.language, case.prompt.category, better(case)) == ("ko", ("general",), ("x", "y"))
     (case,), _ = read([openai])
     assert (case.prompt.messages[0].content, better(case)) == ("q", ("x", "y"))
     (case,), _ = read([prometheus])

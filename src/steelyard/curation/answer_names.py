@@ -37,6 +37,11 @@ PUBLISHED_TABLES: tuple[JsonObject, ...] = (
     # The rows of OpenAI's preference fine-tuning.
     {"prompt_column": ["input.messages"], "chosen_column": "preferred_output",
      "rejected_column": "non_preferred_output"},
+    # ms-swift's rows of a query, beside those of messages.
+    {"prompt_column": ["query"], "chosen_column": "response", "rejected_column": "rejected_response"},
+    # HelpSteer3's pairs of edits.
+    {"prompt_column": ["context"], "chosen_column": "good_edited_response", "rejected_column": "bad_edited_response",
+     "language_column": "language", "category_column": "domain"},
     # Prometheus' Preference and Feedback Collection: ``instruction`` is the request to the judge.
     {"prompt_column": ["orig_instruction"], "first_column": "orig_response_A", "second_column": "orig_response_B",
      "label_column": "orig_preference", "reference_column": "orig_reference_answer", "judge_kind": "llm"},

@@ -1,6 +1,7 @@
 """Labels of verdicts on two answers, in words of many languages, and by the names of the answers."""
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -28,12 +29,16 @@ _WORDS: Mapping[Verdict, str] = {
     "tie": (
         "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
         "tie_(inconsistent) 1.5 both_are_good both_are_bad equally neutral both_good both_equal bothgood "
-        "about_the_same equally_good equally_bad no_preference "
+        "about_the_same equally_good equally_bad no_preference no_difference tie_(both_good) "
         "平局 平 平手 打平 持平 相同 相等 一样 一樣 一样好 一样差 差不多 不分上下 难分高下 "
-        "都好 都不好 都差 两个都好 两个都不好 两者都好 两者都差 两者相当 "
-        "引き分け 同じ 両方良い 両方悪い 무승부 비김 같음 "
-        "empate igual iguales égalité égal égales unentschieden gleich gleichwertig gleich_gut parità pari ничья равны "
-        "одинаково تعادل متساو متساوي متساوية متساويان متساويتان बराबर तुल्य תיקו שווה שוות 同点 同等 동점 동등"
+        "都好 都不好 都差 两个都好 两个都不好 两者都好 两者都差 两者相当 两者一样 一样 同样好 同样差 无差别 没有差别 "
+        "无明显差异 难以区分 "
+        "引き分け 同じ 両方良い 両方悪い どちらも同じ どちらも良い どちらも悪い 同程度 무승부 비김 같음 비슷함 "
+        "둘_다_좋음 둘_다_나쁨 "
+        "empate igual iguales égalité égal égales unentschieden gleich gleichwertig gleich_gut beide_gleich "
+        "parità pari ничья равны одинаково одинаковы "
+        "同点 同等 동점 동등 تعادل متعادل متعادلة متعادلان متساو متساوي متساوية متساويان متساويتان बराबर "
+        "तुल्य תיקו שווה שוות"
     ),
 }
 LABELS: Mapping[str, Verdict] = {
@@ -51,8 +56,12 @@ _PHRASE = re.compile(
 
 
 def label_word(label: str) -> str:
-    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength, width and words around it."""
-    word = _COMPARED.sub(lambda sign: sign[1], column_word(label).removesuffix(".0").strip("[]"))
+    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength, width and words around it.
+
+    Digits of any script are those of ASCII.
+    """
+    digits = "".join(str(unicodedata.decimal(sign, sign)) for sign in column_word(label))
+    word = _COMPARED.sub(lambda sign: sign[1], digits.removesuffix(".0").strip("[]"))
     phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
     return phrase[1] if phrase else word.replace(" ", "_")
 
@@ -72,8 +81,10 @@ def only_label(cell: Any) -> Any:
 
 def choice_of(label: str, names: Sequence[str]) -> Verdict | None:
     """Return the verdict of a label on two answers of these names; null for a number, which may be a rating."""
-    words = None if label.strip().isdecimal() else LABELS.get(label_word(label))
-    return (named_side(label, names) or words) if len(names) == 2 else None
+    word = label_word(label)
+    words = None if label.strip().isdecimal() else LABELS.get(word)
+    # The letter of a phrase may be a name: of "b is better", where the first answer is response_b.
+    return (named_side(label, names) or named_side(word, names) or words) if len(names) == 2 else None
 
 
 def named_side(label: str, names: Sequence[str]) -> Verdict | None:

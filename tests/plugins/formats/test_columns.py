@@ -110,6 +110,43 @@ def test_a_label_says_which_of_two_answers_is_better(label, verdict):
     assert (judgment.judge, judgment.kind, case.ranking) == ("unknown", "human", None)
 
 
+@pytest.mark.parametrize(
+    ("names", "label", "verdict"),
+    [
+        (("回答一", "回答二"), "回答二更好", "right"),
+        (("回答一", "回答二"), "回答一优于回答二", "left"),
+        (("甲", "乙"), "甲更好", "left"),
+        (("x", "y"), "A est meilleure", "left"),
+        (("x", "y"), "回答Bの方が良い", "right"),
+        (("Ответ А", "Ответ Б"), "Ответ Б лучше", "right"),
+        (("الجواب الأول", "الجواب الثاني"), "الأول أفضل", "left"),
+        (("x", "y"), "٢", "right"),
+        (("x", "y"), "१", "left"),
+        (("response_b", "response_a"), "model_a", "right"),
+        (("response_b", "response_a"), "A is better", "right"),
+        (("回答一", "回答二"), "回答一不好", None),
+        (("回答一", "回答二"), "回答二较差", None),
+        (("x", "y"), "A is not better", None),
+        (("x", "y"), "٠", None),
+    ],
+)
+def test_a_sentence_on_the_answers_is_a_label(names, label, verdict):
+    row = {"prompt": "q", names[0]: "one", names[1]: "two", "winner": label}
+    settings = {"first_column": names[0], "second_column": names[1], "label_column": "winner"}
+    if verdict is None:
+        with pytest.raises(RecordError, match="unknown label"):
+            read([row], settings)
+        return
+    (case,) = read([row], settings)
+    assert case.judgments[0].verdict == verdict
+
+
+def test_no_meaning_is_proposed_for_one_unknown_label():
+    with pytest.raises(RecordError) as caught:
+        read([{"prompt": "q", "a": "one", "b": "two", "winner": "dunno"}], VOTES)
+    assert "labels.dunno=…" in str(caught.value)
+
+
 def test_the_name_of_a_column_is_the_label_of_its_answer():
     settings = {"first_column": "b", "second_column": "a", "label_column": "w"}
     (case,) = read([{"prompt": "q", "b": "x", "a": "y", "w": "a"}], settings)

@@ -122,3 +122,15 @@ def test_what_a_turn_says_beyond_its_text_is_counted():
     weighed = {"from": "human", "value": "q", "weight": 3}
     row = {"conversations": [weighed], "chosen": {"from": "gpt", "value": "a"}, "rejected": weighed}
     assert read("llamafactory_sharegpt", row)[1] == {"other keys of turns, left out": 2}
+
+
+@pytest.mark.parametrize(("sender", "role"), [("chatgpt", "assistant"), ("bot", "assistant"), ("prompter", "user")])
+def test_senders_have_one_role_in_all_formats(sender, role):
+    turns = [{"from": sender, "value": "x"}, {"from": "function_call", "value": "{}"}]
+    turns += [{"from": "observation", "value": "1"}]
+    answers = {side: {"from": "chatgpt", "value": side} for side in ("chosen", "rejected")}
+    (sharegpt,) = read("llamafactory_sharegpt", {"conversations": turns, **answers})[0]
+    (trl,) = read("trl", {"prompt": turns, **{side: [answer] for side, answer in answers.items()}})[0]
+    assert [turn.role for turn in sharegpt.prompt.messages] == [role, "function", "tool"]
+    assert trl.prompt.messages == sharegpt.prompt.messages
+    assert [each.text for each in sharegpt.responses] == [each.text for each in trl.responses] == ["chosen", "rejected"]

@@ -8,7 +8,8 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, parse_number
 from steelyard.core.remedies import ANY, Advice, Remedy
 from steelyard.core.types import JsonObject, Prompt, Verdict
-from steelyard.curation.verdict_labels import LABELS, label_word, named_side, only_label
+from steelyard.curation.verdict_labels import LABELS, label_word, only_label
+from steelyard.plugins.formats._label_phrases import verdict_of_label
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
 
 _SHORT: Mapping[Verdict, tuple[str, ...]] = {
@@ -144,12 +145,11 @@ class LabelColumns(NamedTuple):
             if len(places) == 1:
                 return ("left", "right")[places[0]]
         # Tables with empty cells hold whole numbers as 1.0.
-        word = label_word(text)
         folded: dict[str, Verdict] = {name.casefold(): verdict for name, verdict in self.words.items()}
         # Where numbers have the user's meanings, 1 and 2 have no others: 1 is the second answer beside -1.
         is_number = parse_number(text) is not None and any(parse_number(name) is not None for name in self.words)
-        usual = None if is_number else LABELS.get(word)
-        return folded.get(text.casefold()) or named_side(text, self.answers) or usual
+        usual = None if is_number else verdict_of_label(text, self.answers) or LABELS.get(label_word(text))
+        return folded.get(text.casefold()) or usual
 
     def _scale(self, steps: Sequence[float]) -> Remedy:
         """Return the settings of a scale that has these numbers: its lower half is for the first answer.
@@ -198,9 +198,10 @@ class LabelColumns(NamedTuple):
             return Advice("say what the scale means, each number of it, such as: ", self._scale(steps))
         known = [*self.words, *self.answers]
         names = [text for text in texts if text.strip() and "." not in text and label_word(text) not in LABELS]
-        names = [name for name in names if name not in known and named_side(name, self.answers) is None]
+        names = [name for name in names if name not in known and verdict_of_label(name, self.answers) is None]
         if not 1 < len(names) <= _MOST_WORDS:
-            meaning = Remedy(f"labels.{value}", "left") if str(value) in names else None
+            # No meaning is proposed: a wrong one would turn every verdict round.
+            meaning = Remedy(f"labels.{value}", ANY) if str(value) in names else None
             return Advice("say what it means (left, right, tie or none): ", meaning) if meaning else None
         first, *others = (Remedy(f"labels.{name}", ANY) for name in names)
         return Advice("say what each means (left, right, tie or none): ", first._replace(others=tuple(others)))

@@ -17,7 +17,10 @@ from steelyard.io.json_text import decode_list
 ROLE_AND_CONTENT = ("role", "content")
 
 
-_ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "prompter": "user"}
+SENDER_ROLES = {
+    "human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "prompter": "user",
+    "observation": "tool", "function_call": "function",
+}  # fmt: skip
 """The roles of senders in turns of ``from`` and ``value``, or of ``role`` and ``text``; others stay as they are."""
 _OF_TURNS = {"role", "from", "content", "type"}
 """The keys by which an object is a turn or one of its blocks."""
@@ -70,7 +73,7 @@ def _turn(turn: Any) -> Message | None:
         role, content = turn.get("role"), turn["content"]
     else:
         sender = turn.get("from", turn.get("role"))
-        role = _ROLES.get(sender, sender) if isinstance(sender, str) else None
+        role = SENDER_ROLES.get(sender, sender) if isinstance(sender, str) else None
         content = turn.get("value", turn.get("text"))
     if isinstance(content, list) and content:
         content = _block_text(content)

@@ -28,7 +28,6 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Rating, Response, Verdict
 from steelyard.curation.format_support import carrying
-from steelyard.curation.verdict_labels import choice_of
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
     RankingSource,
@@ -37,6 +36,7 @@ from steelyard.plugins.formats._annotation_tools import (
     judgments_of,
     rankings_of,
 )
+from steelyard.plugins.formats._label_phrases import verdict_of_label
 from steelyard.plugins.formats._pairs import tiers_of
 from steelyard.plugins.formats._tool_exports import (
     argilla_record,
@@ -104,7 +104,7 @@ def _argilla_evidence(
             elif is_number(value) and response is not None:
                 details: Any = {"dimension": _dimension(question, response), "value": value, "task": question}
                 ratings.append(Rating(response=response, rater=judge, kind=kind, **details))
-            elif isinstance(value, str) and (verdict := choice_of(value, names)):
+            elif isinstance(value, str) and (verdict := verdict_of_label(value, tuple(names))):
                 judgments.append(
                     Judgment(left=names[0], right=names[1], verdict=verdict, judge=judge, kind=kind, task=question)
                 )
@@ -317,7 +317,7 @@ def _judgments(result: ToolResult, names: Sequence[str]) -> Iterator[Judgment]:
             yield Judgment(left=targets[0], right=targets[1], verdict=verdict, **result.source._asdict())
     choices = result.value.get("choices") if result.type == "choices" else None
     label = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
-    if isinstance(label, str) and (verdict := choice_of(label, names)):
+    if isinstance(label, str) and (verdict := verdict_of_label(label, tuple(names))):
         yield Judgment(left=names[0], right=names[1], verdict=verdict, **result.source._asdict())
     if result.type == "ranker":
         yield from judgments_of(RankedTiers(result.source, _ranker_tiers(result, names)))

@@ -28,7 +28,6 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, parse_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment
 from steelyard.curation.format_support import carrying, count_lost
-from steelyard.curation.verdict_labels import choice_of
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
     RankingSource,
@@ -42,6 +41,7 @@ from steelyard.plugins.formats._annotation_tools import (
     without_people,
     without_tasks,
 )
+from steelyard.plugins.formats._label_phrases import verdict_of_label
 from steelyard.plugins.formats._row_format import (
     CaseReader,
     RowFormat,
@@ -161,7 +161,7 @@ def _order_of_two(fields: JsonObject, names: Sequence[str]) -> str | None:
     number = parse_number(str(scale)) if isinstance(scale, str | int | float) else None
     # Older versions write one label of several as a key.
     selection = fields.get("selection", chosen_labels[0] if len(chosen_labels) == 1 else None)
-    chosen = choice_of(str(selection), names[: len(_SIDES)])
+    chosen = verdict_of_label(str(selection), tuple(names[: len(_SIDES)]))
     better = number if chosen is None else {"left": -1, "right": 1}.get(chosen, 0)
     if better is None or len(names) < len(_SIDES):
         return None

@@ -25,7 +25,7 @@ from steelyard.plugins.formats._row_format import (
     CaseReader,
     RowFormat,
 )
-from steelyard.plugins.formats._turns import answer_of, conversation_of, earlier_turns, field_turns
+from steelyard.plugins.formats._turns import SENDER_ROLES, answer_of, conversation_of, earlier_turns, field_turns
 
 
 class RlhFlowConfig(Config, frozen=True):
@@ -222,8 +222,7 @@ _RANKED = RowFormat(
 
 SKIPPED = "conversations that LLaMA-Factory skips: their turns do not alternate"
 """The counter of conversations that it reads, reports in its log and does not train on."""
-_ROLES = {"human": "user", "gpt": "assistant", "system": "system", "observation": "tool", "function_call": "function"}
-_SENDERS = {role: sender for sender, role in _ROLES.items()}
+_SENDERS = {SENDER_ROLES[sender]: sender for sender in ("human", "gpt", "observation", "function_call")}
 
 
 def sharegpt_turns(row: Row) -> tuple[tuple[Message, ...], JsonObject]:
@@ -258,7 +257,7 @@ def sharegpt_message(row: Row, turn: object, key: str) -> Message:
         problem = f"a turn of {key!r} without 'from' and 'value'"
         raise RecordError(problem, where=row.at(key), allowed='{"from": "human", "value": "…"}')
     sender = str(turn["from"])
-    return Message(role=_ROLES.get(sender, sender), content=turn["value"])
+    return Message(role=SENDER_ROLES.get(sender, sender), content=turn["value"])
 
 
 def _sharegpt_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
