@@ -155,13 +155,13 @@ def test_trl_s_unpaired_rows_are_conversations(prepared):
     assert read == [list(encode(tokenizer, rendering, case, item).ids) for case in cases for item in case.responses]
 
 
-def ids_of(script, source, folder, *words):
-    python = PEERS / "trl" / "bin" / "python"
+def ids_of(script, source, folder, *words, environment="trl"):
+    python = PEERS / environment / "bin" / "python"
     if not python.exists() or not (PEERS / source).exists():
         pytest.skip("not installed here: `make peers` does it, with a network")
     command = [python, SCRIPTS / f"{script}.py", folder / "model", *words]
-    environment = os.environ | {"PYTHONPATH": str(PEERS / source)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment)
+    variables = os.environ | {"PYTHONPATH": str(PEERS / source)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=variables)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -177,6 +177,19 @@ def test_openrlhf_reads_the_same_conversations(prepared):
         [side[: -len(line_break)] if side[-len(line_break) :] == line_break else side for side in pair] for pair in ids
     ]
     assert read == [[side + end for side in pair] for pair in texts]
+
+
+def test_rewardbench_s_program_reads_conversations_with_the_prompt_inside_both_answers(prepared):
+    """It takes the turns before the last answer for the prompt, and their roles by their places: no system prompts."""
+    folder, ids = prepared
+    cases = read_cases(folder / "cases.jsonl")
+    whole = [case.prompt.messages[0].role != "system" for case in cases for _ in pairs_of(case)]
+    file = converted(folder, "trl", "rewardbench.jsonl", implicit=True)
+    rows = file.read_text("utf-8").splitlines()
+    kept = file.with_name("alternating.jsonl")
+    kept.write_text("".join(f"{row}\n" for row, is_whole in zip(rows, whole, strict=True) if is_whole), "utf-8")
+    read = ids_of("read_rewardbench", "rewardbench", folder, kept, environment="rewardbench")
+    assert read == [pair for pair, is_whole in zip(ids, whole, strict=True) if is_whole]
 
 
 @pytest.mark.parametrize("kind", ["llamafactory_alpaca", "llamafactory_sharegpt"])

@@ -30,9 +30,22 @@ def test_a_rejected_conversation_is_read_whole():
     }
     (one,), _ = read("ms_swift", row)
     assert [turn.content for turn in one.prompt.messages] == ["q"]
-    assert [turn.role for turn in one.responses[0].messages] == ["tool_call", "tool_response", "assistant"]
+    assert [turn.role for turn in one.responses[0].messages] == ["function", "tool", "assistant"]
     assert one.responses[1].text == "none"
     assert write("ms_swift", one)[0] == [row]
+
+
+def test_tool_turns_of_other_formats_have_the_roles_that_ms_swift_keeps():
+    """It deletes rows of any other role than these, and of ``function``."""
+    turns_of_tools = [{"from": name, "value": name} for name in ("human", "function_call", "observation")]
+    sides = {side: {"from": "gpt", "value": side} for side in ("chosen", "rejected")}
+    (one,), _ = read("llamafactory_sharegpt", {"conversations": turns_of_tools, **sides})
+    (row,), dropped = write("ms_swift", one)
+    assert [turn["role"] for turn in row["messages"]] == ["user", "tool_call", "tool_response", "assistant"]
+    assert not any("deletes" in rule for rule in dropped)
+    turns_of_tools[1]["from"] = "ipython"
+    (one,), _ = read("llamafactory_sharegpt", {"conversations": turns_of_tools, **sides})
+    assert write("ms_swift", one)[1]["rows that ms-swift deletes, for it does not know a role"] == 1
 
 
 @pytest.mark.parametrize(

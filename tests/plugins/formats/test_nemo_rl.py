@@ -1,8 +1,11 @@
+from collections import Counter
+
 import msgspec
 import pytest
 
 from format_rows import read, write
 from steelyard.core.errors import RecordError
+from steelyard.core.plugins import build
 from strategies import case
 
 
@@ -38,6 +41,25 @@ def test_ties_and_all_answers_are_written_and_the_unranked_counted():
     assert dropped["unranked responses"] == 1
     rows, dropped = write("nemo_rl", case(responses="ab", ranking=None))
     assert (rows, dropped["prompts without a ranking"], dropped["unranked responses"]) == ([], 1, 2)
+
+
+REFUSED = "rows that NeMo-RL's trainers refuse, for they take two answers of different ranks (pairs=true)"
+
+
+@pytest.mark.parametrize(
+    ("ranking", "number"), [((("a",), ("b",)), 0), ((("a", "b"),), 1), ((("a",), ("b", "c")), 1), ((("a",),), 1)]
+)
+def test_rows_that_its_trainers_refuse_are_counted(ranking, number):
+    assert write("nemo_rl", case(responses="abc", ranking=ranking))[1][REFUSED] == number
+
+
+def test_pairs_are_rows_that_its_trainers_take():
+    dropped = Counter()
+    one = case(responses="abcd", ranking=(("b", "c"), ("a",)))
+    rows = list(build("formats", "nemo_rl", {"pairs": True}).write([one], dropped))
+    said = [[(item["rank"], item["completion"][0]["content"]) for item in row["completions"]] for row in rows]
+    assert said == [[(0, "answer b"), (1, "answer a")], [(0, "answer c"), (1, "answer a")]]
+    assert (dropped["ties"], dropped["responses in no pair"], dropped[REFUSED]) == (1, 1, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Preference rows of trainers: RLHFlow, ms-swift, UltraFeedback binarised, and LLaMA-Factory's ranking data."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
@@ -66,7 +66,21 @@ _REJECTED = ("rejected_response", "rejected_messages")
 _CONVERSATIONS = ("messages", "rejected_messages")
 
 
+_SWIFT_ROLES = {"tool_call": "function", "tool_response": "tool"}
+_SWIFT_NAMES = {role: name for name, role in _SWIFT_ROLES.items()}
+_KNOWN_TO_SWIFT = {"system", "user", "assistant", "tool", *_SWIFT_ROLES}
+
+
 def _parse_ms_swift(row: Row, warnings: Counter[str]) -> ParsedPair:
+    turns, form = _swift_pair(row)
+    return ParsedPair(PairTurns(*(_renamed(part, _SWIFT_ROLES) for part in turns)), form)
+
+
+def _renamed(turns: Sequence[Message], names: Mapping[str, str]) -> tuple[Message, ...]:
+    return tuple(Message(role=names.get(turn.role, turn.role), content=turn.content) for turn in turns)
+
+
+def _swift_pair(row: Row) -> ParsedPair:
     present = [key for key in _REJECTED if row.value.get(key) is not None]
     if len(present) != 1:
         problem = f"the row has {' and '.join(present) or 'neither rejected_response nor rejected_messages'}"
@@ -82,7 +96,10 @@ def _parse_ms_swift(row: Row, warnings: Counter[str]) -> ParsedPair:
 
 def _ms_swift_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     dropped[NOT_SEPARABLE] += not turns.is_separable()
-    return whole_turns(turns, _CONVERSATIONS)
+    named = PairTurns(*(_renamed(part, _SWIFT_NAMES) for part in turns))
+    roles = {turn.role for part in named for turn in part}
+    dropped["rows that ms-swift deletes, for it does not know a role"] += not roles <= _KNOWN_TO_SWIFT
+    return whole_turns(named, _CONVERSATIONS)
 
 
 _MS_SWIFT = PairFormat(

@@ -1,10 +1,11 @@
 r"""Any number of answers with ranks: NeMo-RL's preference rows and Nectar.
 
 NeMo-RL is written from ``docs/guides/rm.md`` and ``docs/guides/dpo.md`` of NVIDIA-NeMo/RL: the lowest rank is the best,
-and a completion is a list of turns. Equal ranks are a tie. The format holds any number of completions, the trainer
-there takes two. ``task_name`` names the data set, and is the prompt's source here. The binary form (``prompt``,
-``chosen``, ``rejected``, under keys of choice) looks like TRL's and OpenRLHF's: ``trl`` reads and writes it,
-``openrlhf`` does so under other keys.
+and a completion is a list of turns. Equal ranks are a tie. The format holds any number of completions, its trainers
+(``preference_preprocessor``) end with an error at any row but two completions of different ranks: such rows are
+counted, and ``pairs`` writes a row for each pair. ``task_name`` names the data set, and is the prompt's source here.
+The binary form (``prompt``, ``chosen``, ``rejected``, under keys of choice) looks like TRL's and OpenRLHF's: ``trl``
+reads and writes it, ``openrlhf`` does so under other keys.
 
 Nectar is written from the card of the data set berkeley-nest/Nectar: ``prompt`` is ``\n\nHuman: …\n\nAssistant: ``, an
 answer has ``answer``, ``model`` and ``rank`` (1 is best), ``source`` lists where prompt and answers came from. The card
@@ -16,12 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
-from steelyard.core.plugins import without_settings
+from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Message, Ranking
-from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._pairs import rank_of, tiers_of
+from steelyard.core.types import Case, JsonObject, Message, Ranking, Response
+from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
+from steelyard.plugins.formats._pairs import pair_rows, rank_of, tiers_of
 from steelyard.plugins.formats._row_format import (
     CaseReader,
     RowFormat,
@@ -100,12 +102,41 @@ def _completion_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Ite
     ranks = _tier_numbers(names, case.ranking or ())
     read_ranks = form.get("ranks", ranks)
     ranks = read_ranks if len(read_ranks) == len(names) and _tiers(names, read_ranks) == case.ranking else ranks
+    dropped["rows that NeMo-RL's trainers refuse, for they take two answers of different ranks (pairs=true)"] += (
+        len(answers) != 2 or len({*ranks}) < 2
+    )
+    yield _completion_row(case, answers, ranks, dropped)
+
+
+def _completion_row(
+    case: Case, answers: Sequence[Response], ranks: Sequence[float], dropped: Counter[str]
+) -> JsonObject:
     completions = []
     for response, rank in zip(answers, ranks, strict=True):
         fields = {"rank": rank, "completion": as_turns(answer_turns(response))}
         completions.append(other_meta(response.meta, fields, dropped) | fields)
     context = as_turns(case.prompt.messages)
-    yield present({"context": context, "completions": completions, "task_name": case.prompt.source})
+    return present({"context": context, "completions": completions, "task_name": case.prompt.source})
+
+
+class NemoRlConfig(Config, frozen=True):
+    """The form of the rows."""
+
+    pairs: bool = False
+    """Write a row for each pair of a better and a worse answer: NeMo-RL's trainers take no other rows."""
+
+
+def _nemo_rl(config: NemoRlConfig) -> RowFormat:
+    """Build the format of NeMo-RL's rows."""
+    if not config.pairs:
+        return _NEMO_RL
+    supports = carrying_pairs("source", "answers of several turns", "response meta")
+
+    def rows_of(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+        for pair in pair_rows(case, dropped, supports):
+            yield _completion_row(case, (pair.better, pair.worse), (0, 1), dropped)
+
+    return _NEMO_RL._replace(supports=supports, rows_of=rows_of)
 
 
 _NEMO_RL = RowFormat(
@@ -175,7 +206,9 @@ KINDS = {
         "Nectar: a prompt as a transcript that ends where the assistant is to answer, and seven answers ranked by"
         " GPT-4.",
     ),
-    "nemo_rl": without_settings(
-        _NEMO_RL, "NeMo-RL's preference rows: a context and any number of completions, each with its rank."
+    "nemo_rl": Plugin(
+        NemoRlConfig,
+        _nemo_rl,
+        "NeMo-RL's preference rows: a context and any number of completions, each with its rank.",
     ),
 }
