@@ -155,3 +155,19 @@ def test_whole_conversations_hold_their_earlier_turns_themselves():
     row = {"prompt": "q", "chosen": turns, "rejected": [*turns[:-1], {"role": "assistant", "content": "b"}]}
     (one,), _ = read("trl", row | {"history": [["一", "二"]]})
     assert [(turn.role, turn.content) for turn in one.prompt.messages] == EARLIER
+
+
+@pytest.mark.parametrize(("end", "gap"), [("\n\nAssistant:", " "), ("\n\nAssistant: ", ""), ("\n\nAssistant:", "")])
+def test_a_prompt_that_is_a_transcript_up_to_the_answer_is_read_as_turns(end, gap):
+    text = f"\n\nHuman: q\n\nAssistant: a\n\nHuman: r{end}"
+    (one,), warnings = read("trl", {"prompt": text, "chosen": f"{gap}yes", "rejected": f"{gap}no", "response": "yes"})
+    said = [(turn.role, turn.content) for turn in one.prompt.messages]
+    assert said == [("user", "q"), ("assistant", "a"), ("user", "r")]
+    assert [each.text for each in one.responses] == ["yes", "no"]
+    assert warnings["prompts that are transcripts, read as turns"] == 1
+
+
+def test_a_prompt_that_quotes_a_transcript_stays_a_text():
+    for text in ("\n\nHuman: q", "Continue:\n\nHuman: q\n\nAssistant:"):
+        (one,), _ = read("trl", {"prompt": text, "chosen": " yes", "rejected": " no"})
+        assert ([turn.content for turn in one.prompt.messages], one.responses[0].text) == ([text], " yes")

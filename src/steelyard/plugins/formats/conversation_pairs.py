@@ -96,10 +96,10 @@ def _swift_pair(row: Row) -> ParsedPair:
 
 def _ms_swift_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     dropped[NOT_SEPARABLE] += not turns.is_separable()
-    named = PairTurns(*(_renamed(part, _SWIFT_NAMES) for part in turns))
-    roles = {turn.role for part in named for turn in part}
+    renamed = PairTurns(*(_renamed(part, _SWIFT_NAMES) for part in turns))
+    roles = {turn.role for part in renamed for turn in part}
     dropped["rows that ms-swift deletes, for it does not know a role"] += not roles <= _KNOWN_TO_SWIFT
-    return whole_turns(named, _CONVERSATIONS)
+    return whole_turns(renamed, _CONVERSATIONS)
 
 
 _MS_SWIFT = PairFormat(

@@ -34,6 +34,7 @@ from steelyard.plugins.formats._row_format import (
 from steelyard.plugins.formats._tool_exports import is_annotation_row, is_flat_record
 from steelyard.plugins.formats._turns import (
     HUMAN,
+    answer_of,
     are_conversations,
     as_turns,
     decoded_turns,
@@ -120,6 +121,9 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
     if "prompt" not in row.value or has_title:
         turns = implicit_turns(row, warnings, do="give the prompt its own key, of the same form")
         warnings[TITLES] += has_title
+    elif (transcript := _open_transcript(row)) is not None:
+        warnings["prompts that are transcripts, read as turns"] += 1
+        turns = transcript
     else:
         prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
         sides = zip(decoded_turns([row.value.get(key) for key in SIDES]), SIDES, strict=True)
@@ -136,6 +140,19 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
             )
         turns = PairTurns(prompt, *answers)
     return ParsedPair(turns, {})
+
+
+def _open_transcript(row: Row) -> PairTurns | None:
+    """Return a prompt that is a transcript up to the assistant's mark, as in Dahoas/rm-static, and both answers."""
+    text, *answers = (row.value.get(key) for key in _TRL_KEYS)
+    if not isinstance(text, str) or not all(isinstance(answer, str) for answer in answers):
+        return None
+    start = text.rstrip(" ").removesuffix(ASSISTANT_MARK)
+    if not text.startswith(_TRANSCRIPT) or not text.rstrip(" ").endswith(ASSISTANT_MARK):
+        return None
+    # The space behind the mark is at the end of the prompt, or at the beginning of the answers.
+    gap = "" if text.endswith(HUMAN.gap) else HUMAN.gap
+    return PairTurns(turns_in(start, HUMAN), *(answer_of(answer.removeprefix(gap)) for answer in answers))
 
 
 def _is_hh_rlhf(row: JsonObject) -> bool:
