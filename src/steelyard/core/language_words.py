@@ -16,7 +16,7 @@ from operator import itemgetter
 import msgspec
 
 _CHUNK = 256
-_GAP = "\ue004"
+GAP = "\ue004"
 # Letters, with the signs that belong to one: accents, vowel signs of the scripts of India and of Thai, and joiners.
 SIGNS = (
     r"\w\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0b82\u0bbe-\u0bcd"
@@ -70,7 +70,7 @@ def language_words() -> dict[str, LanguageWords]:
     """Return the words by language."""
     text = (files("steelyard") / "data/verdict_words.toml").read_text(encoding="utf-8")
     # In the forms that the texts of replies have, but for the sign of a gap.
-    plain = unicodedata.normalize("NFKC", text.replace("…", _GAP))
+    plain = unicodedata.normalize("NFKC", text.replace("…", GAP))
     return msgspec.convert(tomllib.loads(plain), dict[str, LanguageWords])
 
 
@@ -82,9 +82,9 @@ def any_of(words: Iterable[str]) -> str:
     gap, ending = r"(?:\s+[^\s,;:.!?،؛]+){0,6}?\s+", rf"[{SIGNS}]*"
     patterns = list[str]()
     longest_first = sorted(set(words), key=len, reverse=True)
-    for is_open, run in groupby(longest_first, lambda word: "*" in word or _GAP in word):
+    for is_open, run in groupby(longest_first, lambda word: "*" in word or GAP in word):
         if is_open:
-            escaped = (re.escape(word).replace(rf"\ {_GAP}\ ", gap).replace(r"\*", ending) for word in run)
+            escaped = (re.escape(word).replace(rf"\ {GAP}\ ", gap).replace(r"\*", ending) for word in run)
             patterns += [word.replace(r"\ ", r"\s+") for word in escaped]
         else:
             patterns.append(_tree(sorted(run)))

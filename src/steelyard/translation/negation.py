@@ -1,10 +1,10 @@
 """Check of negation: a word of negation that the translation lost or added, in the clear cases only.
 
 Languages negate by other means than words of negation: by prefixes, verbs such as "lack", or not at all. A negation is
-lost where the source has a word of negation and the translation has none, nor more words such as "without" than the
-source; also where the whole text has fewer words of negation than the source has. It is added where the translation has
-one and the source has none, unless the source has an idiom with one, or more words such as "without" or "refuse" than
-the translation. Sentences are compared one by one, aligned by their lengths where their numbers differ. Languages
+lost where the source has a word of negation and the translation has none, nor more idioms and words such as "without"
+than the source; also where the whole text has fewer words of negation than the source has. It is added where the
+translation has one and the source has none, unless the source has more idioms and words such as "without" or "refuse"
+than the translation. Sentences are compared one by one, aligned by their lengths where their numbers differ. Languages
 without a table of words are not checked.
 """
 
@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from steelyard.core.language_words import SIGNS, any_of, fold, language_words, whole_words
+from steelyard.core.language_words import GAP, SIGNS, any_of, fold, language_words, whole_words
 from steelyard.translation.bench_lengths import TranslationLengths
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.language_tables import WITHOUT_SPACES, damage_table
 from steelyard.translation.passages import Passage, PassagePair
 from steelyard.translation.sentence_alignment import Bead, align_sentences
 
+_DOUBLED = {"af"}
+"""Languages that write a negation twice, before and after what is negated: "Dit is nie 'n getal nie"."""
 _QUOTED_WORD = re.compile(r"[\"“„«「『]\w+[\"”“»」』]")
 
 
@@ -43,7 +45,7 @@ def negations(language: str) -> Negations | None:
     """Return the patterns of a language's negations, over folded text; null where no table has them."""
     table, verdicts = damage_table(), language_words().get(language)
     neutral, idioms, proof, concord, near, only, otherwise = (
-        [phrase.replace("_", " ") for phrase in each.get(language, "").split()]
+        [phrase.replace("_", " ").replace("…", GAP) for phrase in each.get(language, "").split()]
         for each in (
             *(table.neutral, table.idioms, table.negation, table.concord, table.negative, table.only),
             table.otherwise,
@@ -87,6 +89,8 @@ class _Sentence(NamedTuple):
     text: str
     folded: str
     proof: int
+    is_doubled: bool
+    """True for a language that closes a negation by a second word."""
     near: int
     """The number of words such as "without"."""
     idioms: int
@@ -99,6 +103,11 @@ class _Sentence(NamedTuple):
     def num_words(self) -> int:
         """The number of all words of negation."""
         return self.proof + self.near + self.idioms + self.concord
+
+    @property
+    def fewest(self) -> int:
+        """The least number of negations that the words which prove one stand for."""
+        return (self.proof + 1) // 2 if self.is_doubled else self.proof
 
     def compared_with(self, other: "_Sentence") -> "_Sentence":
         """Return the sentence where "if not" is a negation, unless the other one has a word for "otherwise"."""
@@ -128,9 +137,10 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
     joined = [(_joined(pair.source, bead.source), _joined(pair.target, bead.target)) for bead in beads]
     pairs = [(before.compared_with(after), after.compared_with(before)) for before, after in joined]
     for before, after in pairs:
-        is_lost = before.proof and not after.proof and after.num_words <= before.near
-        # An idiom of one language may be a negation in the other one.
-        is_added = after.proof and not (before.proof or before.idioms) and after.near >= before.near + before.concord
+        # Words that may be a negation in the other language, or none: an idiom, or a word such as "without".
+        excuses = before.near + before.idioms
+        is_lost = before.proof and not after.proof and after.num_words <= excuses
+        is_added = after.proof and not before.proof and after.near + after.idioms >= excuses + before.concord
         is_reversed = (
             after.not_only
             and not before.num_words
@@ -141,8 +151,8 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
             yield finding("negation", pair, before.text, after.text)
             return
     # Sentences that are aligned wrongly hide a loss from each other, but not from the whole text.
-    if sum(after.num_words for _, after in pairs) < sum(before.proof for before, _ in pairs):
-        before, after = max(pairs, key=lambda both: both[0].proof - both[1].num_words)
+    if sum(after.num_words for _, after in pairs) < sum(before.fewest for before, _ in pairs):
+        before, after = max(pairs, key=lambda both: both[0].fewest - both[1].num_words)
         yield finding("negation", pair, before.text, after.text)
 
 
@@ -168,6 +178,7 @@ def _read(sentence: str, language: str) -> _Sentence:
         text=sentence,
         folded=text,
         proof=roles.count("proof"),
+        is_doubled=language in _DOUBLED,
         near=roles.count("near"),
         idioms=roles.count("idiom"),
         concord=roles.count("concord"),

@@ -1,0 +1,77 @@
+"""Negations that pairs of languages lose or add, where the source is not English, too."""
+
+import pytest
+
+from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.translation.bench_lengths import LengthLimits
+from steelyard.translation.damage import find_damage
+
+each = pytest.mark.parametrize
+NO_BENCH = LengthLimits(pairs={})
+
+
+def case(text, language, *, response="1"):
+    message = Message(role="user", content=text)
+    return Case(
+        prompt=Prompt(id="p", messages=(message,), language=language), responses=(Response(id="a", text=response),)
+    )
+
+
+def negation(source, target):
+    found = find_damage(source, target, limits=NO_BENCH, languages=None)
+    return [each for each in found if each.kind == "negation"]
+
+
+@each(
+    ("before", "source", "after", "target"),
+    [
+        ("In caso contrario, esci.", "it", "Jika tidak, keluar.", "id"),
+        ("В противном случае выйди.", "ru", "Kung hindi, lumabas.", "tl"),
+        ("De lo contrario, sal.", "es", "Nếu không, đi ra.", "vi"),
+        ("Andersins, gaan uit.", "af", "Ha nem, menj ki.", "hu"),
+        ("否则，请离开。", "zh", "Jika tidak, keluar.", "id"),
+        # A negation that is written twice is one.
+        ("Die getal is nie groot nie, en dit is nie klein nie.", "af", "Il numero non è grande né piccolo.", "it"),
+        ("Ons speel nie net nie, ons leer ook.", "af", "We play, and we learn, too.", "en"),
+        ("See ei ole suur ega väike.", "et", "It is not big or small.", "en"),
+        # "If there is none" is a negation in Turkish, besides "otherwise".
+        ("Böyle bir sayı yoksa dur.", "tr", "Als er geen zulk getal is, stop.", "nl"),
+        # What one language denies by a prefix, a verb or "un-", another one does by "not".
+        ("La risposta era sbagliata.", "it", "Câu trả lời không đúng.", "vi"),
+        ("Il testo è illeggibile.", "it", "Teks itu tidak bisa dibaca.", "id"),
+        ("Kõik see on ebaselge.", "et", "Semua itu tidak jelas.", "id"),
+        ("Het is ongewoon.", "nl", "Ce n'est pas courant.", "fr"),
+        ("Есть нечёткий, несбалансированный список.", "ru", "La lista no está equilibrada.", "es"),
+        ("هذا العمل غير قانوني.", "ar", "Questo lavoro è clandestino.", "it"),
+        # A negation after "avoid" and "prevent" negates nothing.
+        ("เขาเลี่ยงที่จะไม่พูดถึงมัน", "th", "Evitò di parlarne.", "it"),
+        ("Mama alimzuia asitoke.", "sw", "Ibunya mencegah dia keluar.", "id"),
+        # Words for questions, for zero and for "empty".
+        ("Bạn có đến đây không?", "vi", "Kommst du hierher?", "de"),
+        ("คุณมาที่นี่หรือไม่", "th", "Vieni qui?", "it"),
+        ("Non vedevo l'ora di partire.", "it", "Saya menantikan perjalanan itu.", "id"),
+    ],
+)
+def test_right_translations_of_any_source_have_no_finding(before, source, after, target):
+    assert not negation(case(before, source), case(after, target))
+
+
+@each(
+    ("before", "source", "after", "target"),
+    [
+        ("Bạn có đến đây không?", "vi", "Kommst du nicht hierher?", "de"),
+        ("คุณมาที่นี่หรือไม่", "th", "Non vieni qui?", "it"),
+        ("Sette numeri non sono primi.", "it", "Tujuh bilangan adalah prima.", "id"),
+        ("আপনি কি এখানে আসেন?", "bn", "Non vieni qui?", "it"),
+        ("Mul on see raamatu lugu.", "et", "Non ho questa storia.", "it"),
+        ("De oneven getallen zijn hier.", "nl", "Die ungeraden Zahlen sind nicht hier.", "de"),
+        # A phrase that the translation has, too, excuses nothing else.
+        ("Return a non-empty list of numbers.", "en", "لا ترجع قائمة غير فارغة من الأرقام.", "ar"),
+        ("Una lista non vuota di numeri.", "it", "Bukan daftar angka tidak kosong.", "id"),
+        ("The list is empty, and not sorted.", "en", "Ang listahan ay walang laman at naayos.", "tl"),
+        ("It is not zero.", "en", "Είναι μηδέν.", "el"),
+        ("It is a non-empty list, and not a short one.", "en", "Es una lista no vacía, y corta.", "es"),
+    ],
+)
+def test_lost_and_added_negations_of_any_source_are_found(before, source, after, target):
+    assert negation(case(before, source), case(after, target))
