@@ -19,6 +19,7 @@ from steelyard.judging.translation_summary import TranslationCounter
 from steelyard.translation.bench_lengths import LengthLimits
 from steelyard.translation.damage import find_damage
 from steelyard.translation.damage_kinds import DamageFinding
+from steelyard.translation.shared_negations import SharedNegations
 from steelyard.translation.wording import target_languages
 
 _CASES_AT_ONCE = 64
@@ -47,6 +48,7 @@ def examine_pairs(
     pairs: Iterable[CheckedPair],
     limits: LengthLimits,
     checks: Sequence[BenchCheck],
+    shared: SharedNegations,
     counter: TranslationCounter,
     *,
     total: int,
@@ -54,7 +56,8 @@ def examine_pairs(
 ) -> Iterator[ExaminedPair]:
     """Yield the pairs with their findings, and count them. Many are examined by a process for each core.
 
-    ``checks`` have read the same pairs in the same order. In the subsets ``prompt_only`` responses stay as they are.
+    ``checks`` and ``shared`` have read the same pairs in the same order. In the subsets ``prompt_only`` responses stay
+    as they are.
     """
     windows: deque[Sequence[CheckedPair]] = deque()
     numbers = count()
@@ -75,7 +78,7 @@ def examine_pairs(
                 if pair.target is None:
                     yield ExaminedPair(pair)
                     continue
-                findings = next(examined)
+                findings = tuple(each for each in next(examined) if not shared.is_of_source(prompt, each))
                 number = next(numbers)
                 for check in checks:
                     of_bench = check.findings(number, pair.source, pair.target)

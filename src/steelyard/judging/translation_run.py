@@ -27,6 +27,7 @@ from steelyard.translation.meaning import Encode, MeaningCheck
 from steelyard.translation.requests import TranslatedItem
 from steelyard.translation.response_order import ResponseOrder
 from steelyard.translation.review import native_case, quality_cases, review_rank
+from steelyard.translation.shared_negations import SharedNegations
 
 FINDINGS_FILE, FAILED_FILE, KEPT_FILE = "findings.jsonl", "failed.jsonl", "kept.json"
 REVIEW_FILES = {"quality": "translation_quality.jsonl", "native": "native_check.jsonl"}
@@ -57,13 +58,14 @@ def write_examined(
     language without any, before anything is written, and EvidenceError for no pair.
     """
     languages, failed = Counter[str](), Counter[tuple[str, str]]()
-    order = ResponseOrder()
+    order, shared = ResponseOrder(), SharedNegations()
 
     def noted() -> Iterator[tuple[Case, Case]]:
         for pair in pairs():
             languages[pair.language] += 1
             if pair.target is not None:
                 order.add(pair.source, pair.target)
+                shared.add(pair.source, pair.target)
                 yield pair.source, pair.target
             elif pair.item is not None:
                 failed[pair.language, pair.item.problem or ""] += 1
@@ -73,7 +75,8 @@ def write_examined(
     bench.check_translated(languages, failed, allow_failed=allow_failed, is_sent=is_sent)
     counter = TranslationCounter(languages)
     checks = [order] if check is None else [order, check]
-    examined = examine_pairs(pairs(), limits, checks, counter, total=languages.total(), prompt_only=prompt_only)
+    total = languages.total()
+    examined = examine_pairs(pairs(), limits, checks, shared, counter, total=total, prompt_only=prompt_only)
     with ExitStack() as stack:
         files = {
             name: stack.enter_context(atomic_write(result.path(name)))
