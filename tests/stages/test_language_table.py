@@ -14,7 +14,7 @@ from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.languages import Config, languages
 from steelyard.views.language_table import VIEW
-from steelyard.views.view import StageRun
+from steelyard.views.view import NO_SOURCES, StageRun
 
 # Even items are of section a, odd ones of section b.
 X = {"en": "rrrrrrrw", "he": "rwrwrrww", "ar": "rrrrwwww"}
@@ -59,6 +59,18 @@ def test_three_models_in_three_languages_and_two_sections_by_hand(table):
     for row in table.models:
         for estimate in (row.english, row.mean, *row.values.values()):
             assert estimate.low <= estimate.value <= estimate.high
+
+
+def test_the_page_has_relative_drops_by_section_too(table):
+    """Table 3 of the paper is relative to English, and the page had the drops in points alone."""
+    panels = {panel.note: panel for panel in VIEW.panels(StageRun("out", None, table), NO_SOURCES)}
+    # x falls from 4/4 to 5/8 in section a, and from 3/4 to 3/8 in section b: from 7/8 to 4/8 on average.
+    for note, drops in (
+        ("note_drops_by_section", ("+37.5", "+37.5")),
+        ("note_relative_drops", ("42.9%", "37.5%", "50.0%")),
+    ):
+        (numbers,) = panels[note].tables
+        assert [row[1:] for row in numbers.table.rows if row[0] == "x"] == [drops]
 
 
 def test_means_over_models_by_language_and_group_by_hand(table):

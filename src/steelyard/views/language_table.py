@@ -267,17 +267,18 @@ def _section_panels(summary: LanguageTable) -> Iterator[Panel]:
     cells = [
         HeatCell(model, name, drop.sections[name].absolute.value) for model, drop in drops.items() for name in names
     ]
-    rows = [
-        (
-            model,
-            percent(drop.relative.value),
-            *(points(drop.sections[name].absolute.value) for name in names),
-        )
+    absolute = [
+        (model, *(points(drop.sections[name].absolute.value) for name in names)) for model, drop in drops.items()
+    ]
+    figure = heat_map("figure_drops_by_section", cells, columns="section_of_bench", form="+.1%")
+    numbers = Table((word("scorer"), *names), tuple(absolute))
+    yield Panel(word("language_sections"), figure, (Grouped("", numbers),), "note_drops_by_section")
+    relative = [
+        (model, *(percent(each.relative.value) for each in (drop, *(drop.sections[name] for name in names))))
         for model, drop in drops.items()
     ]
-    numbers = Table((word("scorer"), word("relative_drop"), *names), tuple(rows))
-    figure = heat_map("figure_drops_by_section", cells, columns="section_of_bench", form="+.1%")
-    yield Panel(word("language_sections"), figure, (Grouped("", numbers),), "note_drops_by_section")
+    numbers = Table((word("scorer"), word("relative_drop"), *names), tuple(relative))
+    yield Panel(word("relative_drops_by_section"), None, (Grouped("", numbers),), "note_relative_drops")
     means = [(name, *POINTS.cells(estimate)) for name, estimate in summary.sections.items()]
     numbers = table(("section_of_bench", "drop", "interval"), means)
     yield Panel(word("mean_drops_by_section"), None, (Grouped("", numbers),))
