@@ -3,12 +3,10 @@
 The stage is that of `languages` with several runs, or with a published table, whose numbers are shown as printed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-import msgspec
+from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.core.types import JsonObject
-from steelyard.evaluation.language_table import LEVELS, LanguageTable, ModelRow, TranslationComparison
+from steelyard.evaluation.language_table import LEVELS, LanguageTable, TranslationComparison
 from steelyard.evaluation.languages import LanguageMean
 from steelyard.evaluation.tables import (
     DASH,
@@ -41,9 +39,10 @@ from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_
 from steelyard.report.page import COMMA, first_names
 from steelyard.statistics.correlation import FEWEST_MODELS
 from steelyard.statistics.intervals import Estimate
+from steelyard.views.language_headline import TableHeadline, headline, highest_models, isolated_names
 from steelyard.views.languages import chosen_baseline, group_title, missing_parts
 from steelyard.views.records import flat_row
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
+from steelyard.views.view import HeadlineRule, PageSources, StageRun, View, report_step
 
 _MOST_NAMED = 6
 _MOST_EDGES = 3
@@ -389,13 +388,13 @@ def _missing_panels(summary: LanguageTable) -> Iterator[Panel]:
 def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     """Yield the best model, the drop from English, what correlates, and what is missing or does not add up."""
     summary = run.summary
-    best, highest = _highest(summary.models)
+    best, highest = highest_models(summary.models)
     values = {
         "models": count(len(summary.models)),
         "columns": count(len(summary.columns)),
         "items": count(summary.num_shared),
         "bench": summary.bench,
-        "best": _isolated(best),
+        "best": isolated_names(best),
         "mean": percent(highest),
         "baseline": _baseline_word(summary),
     }
@@ -408,10 +407,10 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     if summary.translation is not None:
         yield _translation_sentence(summary.translation)
         if summary.translation.unmatched:
-            yield Sentence("say_unmatched_models", {"models": _isolated(summary.translation.unmatched)})
+            yield Sentence("say_unmatched_models", {"models": isolated_names(summary.translation.unmatched)})
     yield from _drop_sentences(summary)
     if summary.lacking:
-        yield Sentence("say_lacking_models", {"models": _isolated(summary.lacking)})
+        yield Sentence("say_lacking_models", {"models": isolated_names(summary.lacking)})
     if summary.incomplete:
         rows = [
             f"{isolate(name)} ({COMMA.join(map(isolate, columns[:_MOST_NAMED]))})"
@@ -425,7 +424,7 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
     if summary.averaged_over != "columns":
         yield Sentence("say_averaged_over", {"languages": word(f"averaged_over_{summary.averaged_over}")})
     if summary.not_read_alike:
-        yield Sentence("say_models_not_alike", {"models": _isolated(summary.not_read_alike)})
+        yield Sentence("say_models_not_alike", {"models": isolated_names(summary.not_read_alike)})
 
 
 def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
@@ -456,11 +455,6 @@ def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
         yield Sentence("say_no_correlation", values)
 
 
-def _isolated(names: Iterable[str], most: int = _MOST_NAMED) -> str:
-    """Return the first names of models, each in its own direction."""
-    return first_names([isolate(name) for name in names], most)
-
-
 def _translation_sentence(translation: TranslationComparison) -> Sentence:
     values = {
         "models": count(len(translation.models)),
@@ -476,35 +470,12 @@ def _baseline_word(summary: LanguageTable) -> str:
     return DASH if summary.baseline_language is None else language_title(summary.baseline_language)
 
 
-class _TopModel(msgspec.Struct):
-    model: str
-    mean: Estimate | None = None
-
-
-class _TableHeadline(msgspec.Struct):
-    models: tuple[_TopModel, ...]
-    bench: str = ""
-
-
-def _headline(run: _TableHeadline) -> RunHeadline:
-    best = _isolated(_highest(run.models)[0], _MOST_EDGES)
-    models = f"{word('view_models_best')} {best}" if best else word("number_of_models")
-    return RunHeadline(count(len(run.models)), f"{models} · {run.bench}")
-
-
-def _highest(models: Sequence[ModelRow | _TopModel]) -> tuple[list[str], float | None]:
-    """Return the models with the highest mean over columns, and this mean; none where no model has one."""
-    means = {row.model: row.mean.value for row in models if row.mean is not None and row.mean.value is not None}
-    highest = max(means.values(), default=None)
-    return [name for name, mean in means.items() if mean == highest], highest
-
-
 def _records(summary: LanguageTable) -> Iterator[JsonObject]:
     return map(flat_row, summary.models)
 
 
 VIEW = View(
     41, "language_table", LanguageTable, "language_table", _sentences, _panels,
-    records=_records, headline=HeadlineRule(_TableHeadline, _headline), lead=1,
+    records=_records, headline=HeadlineRule(TableHeadline, headline), lead=1,
     next_step=report_step("shows languages, kinds and groups"),
 )  # fmt: skip
