@@ -39,9 +39,8 @@ from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_
 from steelyard.report.page import COMMA, first_names
 from steelyard.statistics.correlation import FEWEST_MODELS
 from steelyard.statistics.intervals import Estimate
-from steelyard.views.language_headline import TableHeadline, headline, highest_models, isolated_names
 from steelyard.views.languages import chosen_baseline, group_title, missing_parts
-from steelyard.views.records import flat_row
+from steelyard.views.records import TableHeadline, flat_row, headline, highest_models, isolated_names
 from steelyard.views.view import HeadlineRule, PageSources, StageRun, View, report_step
 
 _MOST_NAMED = 6
