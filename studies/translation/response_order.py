@@ -1,18 +1,23 @@
 """How many swapped responses are found without an encoder, and how many right items are accused.
 
-    python studies/translation/response_order.py DATA [--half even|odd] [--share 0.1] [--items 500] [--other-english]
-        [--wmt] [--allowed 0.01]
+    python studies/translation/response_order.py DATA [--half even|odd] [--share 0.1] [--items 500] [--views]
+        [--other-english] [--same] [--rounds 10] [--wmt] [--allowed 0.01]
 
 DATA is a folder with the published files of XCOPA and WMT 2023 (MQM). The bench of a language is judged again and
-again: each time another ``share`` of its items has its two responses swapped, so that every item is swapped once. A
-``share`` of 0 swaps none, and judges once. Right items are those that are not swapped, in every run. Found is what
-`ResponseOrder` or the check of numbers, names and lengths finds. Intervals are Wilson's, over items.
+again: each time another ``share`` of its items has its two responses swapped, so that every item is swapped once, or
+as many as ``rounds`` of them. A ``share`` of 0 swaps none, and judges once. Right items are those that are not swapped,
+in every run. Found is what `ResponseOrder` or the check of numbers, names and lengths finds. Intervals are Wilson's,
+over items.
 
 The English of XCOPA is a machine translation of each language; ``--other-english`` takes that of the next language,
-from which the texts were not translated. ``--wmt`` takes the segments of WMT in random order, three an item, each in
-one of its translations. ``--allowed`` is the expected share of accused items in place of that which the check chooses.
+from which the texts were not translated. With ``--views`` a bench has all languages, and one English, that of each
+language in turn: "own" counts the language of the English, "other" all other ones. Items are swapped in each language
+by itself; with ``--same`` the same items are swapped in all. ``--wmt`` takes the segments of WMT in random order, three
+to an item, each in one of its translations. ``--allowed`` is the expected share of accused items in place of that which
+the check chooses.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,46 +75,69 @@ def is_found(check: ResponseOrder, limits: LengthLimits, number: int, item: Para
     )
 
 
+def swapped_places(number: int, rounds: int, size: int, name: str) -> set[int]:
+    """The items of a bench that are swapped in a round, a tenth of them in ten rounds."""
+    return set(generator(0, name).permutation(size)[number::rounds].tolist()) if rounds else set()
+
+
+def judged(benches: dict[str, list[Parallel]], swapped: dict[str, set[int]]) -> Iterator[tuple[str, bool, bool]]:
+    """Each pair of a bench of one or more languages: its language, whether it is swapped, and whether that is found."""
+    check, cases = ResponseOrder(), []
+    for language, items in benches.items():
+        for place, item in enumerate(items):
+            planted = dict(responses_planted(item)).get("swapped_responses")
+            is_swapped = place in swapped[language] and planted is not None
+            cases.append((language, is_swapped, planted if is_swapped and planted else item))
+            check.add(*cases[-1][2])
+    limits = length_limits(item for *_, item in cases)
+    for number, (language, is_swapped, item) in enumerate(cases):
+        yield language, is_swapped, is_found(check, limits, number, item)
+
+
 def main(
     data: Path,
     *,
     half: str = "",
     share: float = 0.1,
     items: int = 500,
+    views: bool = False,
     other_english: bool = False,
+    same: bool = False,
+    rounds: int = 0,
     wmt: bool = False,
     allowed: float = 0.0,
 ) -> None:
     """Print the table."""
     if allowed:
         response_order._FEWEST_ALARMS = response_order._MOST_ALARMS = allowed
-    totals = [0, 0, 0, 0]
+    each = dict(segments(data) if wmt else benches(data, is_other=other_english))
+    each = {name: bench[("even", "odd").index(half) :: 2] if half else bench for name, bench in each.items()}
+    each = {name: bench[:items] for name, bench in each.items()}
+    parts = max(2, round(1 / share)) if share else 0
+    counts = defaultdict[str, Counter[tuple[bool, bool]]](Counter)
+    for english, own in each.items():
+        bench = {english: own}
+        if views:
+            bench |= {
+                name: [Parallel(left.source, right.target) for left, right in zip(own, other, strict=True)]
+                for name, other in each.items()
+            }
+        for number in range(min(rounds or parts, parts) or 1):
+            swapped = {
+                name: swapped_places(number, parts, len(pairs), "same" if same else name)
+                for name, pairs in bench.items()
+            }
+            for language, is_swapped, is_hit in judged(bench, swapped):
+                name = ("own" if language == english else "other") if views else language
+                counts[name][is_swapped, is_hit] += 1
+                counts["all"][is_swapped, is_hit] += 1
     print("| language | swapped, found | right, accused |\n|---|---|---|")
-    for language, each in segments(data) if wmt else benches(data, is_other=other_english):
-        bench = each[("even", "odd").index(half) :: 2] if half else each
-        bench = bench[:items]
-        order = generator(0, language).permutation(len(bench))
-        rounds = max(2, round(1 / share)) if share else 1
-        found, accused, num_swapped, num_right = 0, 0, 0, 0
-        for number in range(rounds):
-            swapped = set(order[number::rounds].tolist()) if share else set[int]()
-            check = ResponseOrder()
-            cases = []
-            for place, item in enumerate(bench):
-                planted = dict(responses_planted(item)).get("swapped_responses")
-                is_swapped = place in swapped and planted is not None
-                cases.append((is_swapped, planted if is_swapped and planted else item))
-                check.add(*cases[-1][1])
-            limits = length_limits(item for _, item in cases)
-            for place, (is_swapped, item) in enumerate(cases):
-                hit = is_found(check, limits, place, item)
-                found, num_swapped = found + (hit and is_swapped), num_swapped + is_swapped
-                accused, num_right = accused + (hit and not is_swapped), num_right + (not is_swapped)
-        # Right items are judged once in each round but one.
-        accused, num_right = (round(each / max(rounds - 1, 1)) for each in (accused, num_right))
-        print(f"| {language} | {shown(found, num_swapped)} | {shown(accused, num_right)} |", flush=True)
-        totals = [sum(both) for both in zip(totals, (found, num_swapped, accused, num_right), strict=True)]
-    print(f"| all | {shown(*totals[:2])} | {shown(*totals[2:])} |")
+    # Right items are judged once in each round but one: the interval is that of so many items.
+    times = max((rounds or parts) - 1, 1) if not views else 1
+    for name in [*(name for name in counts if name != "all"), "all"]:
+        of = counts[name]
+        right = [round(number / times) for number in (of[False, True], of[False, True] + of[False, False])]
+        print(f"| {name} | {shown(of[True, True], of[True, True] + of[True, False])} | {shown(*right)} |")
 
 
 if __name__ == "__main__":

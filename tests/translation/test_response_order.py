@@ -7,12 +7,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from each_value import each
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.translation.passages import Passage
-from steelyard.translation.response_order import ResponseOrder, _LetterGroups, _Tables, _Text, _weighted
+from steelyard.translation.order_evidence import (
+    ReadItem,
+    ReadText,
+    ReadTranslation,
+    TranslatedTexts,
+    letter_rows,
+    smoother_of,
+)
+from steelyard.translation.response_order import ResponseOrder, _cross_in_all
 
 Pair = tuple[Case, ...]
 WORDS = {
@@ -81,7 +89,9 @@ def cases_of(numbers: list[list[int]], texts: Callable[[int, str], str], order: 
     return [
         tuple(
             Case(
-                prompt=Prompt(id="p", messages=(Message(role="user", content=texts(0, language)),), language=language),
+                prompt=Prompt(
+                    id=f"p{item}", messages=(Message(role="user", content=texts(0, language)),), language=language
+                ),
                 responses=tuple(
                     Response(id=f"r{place}", text=texts(answers[row], language))
                     for place, row in enumerate(rows, start=1)
@@ -125,28 +135,98 @@ def test_of_more_responses_those_that_changed_places_are_named():
     assert found_in(cases) == {40: ["response r1, response r3"]}
 
 
-def test_predictions_are_those_of_a_regression_without_the_responses():
-    """Beside the solution of the smaller regression, for a bench of six items."""
-    rng = generator(0, "regression")
-    groups, texts = _LetterGroups(), []
-    for number in range(6):
-        for place in range(3):
-            words = rng.integers(30, size=3).tolist()
-            pair = [Passage("", sentence(words, language), language) for language in ("en", "de")]
-            letters = groups.of_source(pair[0]), groups.of(pair[1])
-            texts.append(_Text(number, place, letters, (pair[0].size, pair[1].size)))
-    tables = _Tables(texts)
-    rows = np.array([[3 * item + 1, 3 * item + 2] for item in range(6)])
-    predicted = tables.evidence(rows, np.arange(18))[:, 0]
-    for pair, value in zip(rows, predicted, strict=True):
-        others = np.setdiff1d(np.arange(18), pair)
-        sources, targets = (
-            (each @ each.T).toarray()
-            for each in (_weighted([text.letters[side] for text in texts], 500) for side in (0, 1))
+def random_letters(num_texts: int) -> list[list[np.ndarray]]:
+    """Numbers of letters of texts, of a source and three translations."""
+    rng = generator(0, "letters")
+    return [[np.unique(rng.integers(40, size=9)).astype(np.int32) for _ in range(num_texts)] for _ in range(4)]
+
+
+def views_of(letters: list[list[np.ndarray]]) -> list[TranslatedTexts]:
+    """The translations into three languages of items of a prompt and two responses."""
+    texts = [[ReadText(each, len(each)) for each in of_language] for of_language in letters]
+    places = [slice(start, start + 3) for start in range(0, len(texts[0]), 3)]
+    names = ("de", "fr", "es")
+    items = [
+        ReadItem(
+            texts[0][place], {name: ReadTranslation(0, list(texts[side][place])) for side, name in enumerate(names, 1)}
         )
-        weights = sources[np.ix_(pair, others)] @ np.linalg.inv(sources[np.ix_(others, others)] + np.eye(16))
-        fits = weights @ targets[np.ix_(others, pair)]
-        assert value == pytest.approx(fits[0, 0] + fits[1, 1] - fits[0, 1] - fits[1, 0], abs=1e-5)
+        for place in places
+    ]
+    return [TranslatedTexts(items, texts[0], letter_rows(letters[0], 40), name) for name in names]
+
+
+def test_predictions_are_those_of_a_regression_without_the_responses():
+    """Beside the solution of the smaller regression, for a bench of six items, from the sources and from two others."""
+    letters = random_letters(18)
+    views = views_of(letters)
+    kernels = [(each @ each.T).toarray() for each in (letter_rows(of_language, 40) for of_language in letters)]
+    total = sum(view.restored for view in views) / 2
+    evidence = views[0].evidence(smoother_of(kernels[0].astype(np.float32)), total, 2)
+    for column, sources in enumerate((kernels[0], (kernels[2] + kernels[3]) / 2)):
+        expected = []
+        for start in range(0, 18, 3):
+            pair = [start + 1, start + 2]
+            others = np.setdiff1d(np.arange(18), pair)
+            weights = sources[np.ix_(pair, others)] @ np.linalg.inv(sources[np.ix_(others, others)] + np.eye(16))
+            fits = weights @ kernels[1][np.ix_(others, pair)]
+            expected.append(fits[0, 0] + fits[1, 1] - fits[0, 1] - fits[1, 0])
+        assert evidence[:, column] == pytest.approx(np.array(expected) / np.std(expected), abs=1e-4)
+
+
+LANGUAGES = ["de", "fr", "es", "nl", "sv"]
+
+
+def accused_in_languages(swapped: dict[str, set[int]], *, lacking: set[tuple[str, int]]) -> dict[str, set[int]]:
+    """The accused items of each language of a bench. Each text has three words, a translation one of its own more.
+
+    Sources have other words for two of the three. The words of a language are random letters.
+    """
+    rng = generator(0, "bench of languages")
+    words = {name: ["".join(map(chr, rng.integers(97, 123, size=7))) for _ in range(30)] for name in ["en", *LANGUAGES]}
+
+    def case(number: int, language: str, texts: list[list[int]], *, is_swapped: bool) -> Case:
+        prompt, first, second = (" ".join(words[language][word] for word in each) for each in texts)
+        answers = (second, first) if is_swapped else (first, second)
+        return Case(
+            prompt=Prompt(id=f"p{number}", messages=(Message(role="user", content=prompt),), language=language),
+            responses=tuple(Response(id=f"r{place}", text=text) for place, text in enumerate(answers)),
+        )
+
+    check, cases = ResponseOrder(), []
+    items = [[rng.permutation(30)[:3].tolist() for _ in range(3)] for _ in range(100)]
+    loose = [[[each[0], *rng.permutation(30)[:2].tolist()] for each in item] for item in items]
+    for language in LANGUAGES:
+        for number, texts in enumerate(items):
+            if (language, number) not in lacking:
+                source = case(number, "en", loose[number], is_swapped=False)
+                more = [[*each, *rng.permutation(30)[:1].tolist()] for each in texts]
+                target = case(number, language, more, is_swapped=number in swapped.get(language, set()))
+                cases.append((language, number, source, target))
+                check.add(source, target)
+    found = {language: set() for language in LANGUAGES}
+    for place, (language, number, source, target) in enumerate(cases):
+        if list(check.findings(place, source, target)):
+            found[language].add(number)
+    return found
+
+
+def test_other_languages_tell_the_order_where_the_source_is_loose():
+    """A swap accuses its language alone, also where others have swaps of their own and lack items."""
+    swapped = {"de": {3, 40, 77}, "fr": {3, 12}, "es": {60}}
+    lacking = {("de", number) for number in range(80, 100)} | {("sv", 40), ("nl", 3)}
+    assert accused_in_languages(swapped, lacking=lacking) == {name: swapped.get(name, set()) for name in LANGUAGES}
+
+
+def test_responses_that_changed_places_in_all_languages_are_crossed_in_all():
+    """Those that most languages accuse, but not those that one of them accuses strongly."""
+    views = views_of(random_letters(150))
+    for place, view in enumerate(views):
+        view.odds = np.full(len(view.pairs), 4.0)
+        view.odds[[5, 20, 35]] = [-6.0, -5.0, 2.0][place]
+        view.odds[8] = [-30.0, 4.0, 4.0][place]
+    _cross_in_all(views)
+    for view in views:
+        assert set(np.flatnonzero(view.order != np.arange(150)) // 3) == {5, 20, 35}
 
 
 def test_a_finding_names_both_responses():
@@ -175,12 +255,12 @@ def test_a_small_bench_and_one_of_a_single_language_say_nothing():
 @given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=12), st.integers(0, 14)), max_size=8))
 def test_any_responses_can_be_added(rows):
     check, cases = ResponseOrder(), []
-    for left, right, number in rows:
+    for place, (left, right, number) in enumerate(rows):
         cases.append(
             tuple(
                 Case(
-                    prompt=Prompt(id="p", messages=(Message(role="user", content=text),), language=language),
-                    responses=tuple(Response(id=f"r{place}", text=text * place) for place in range(number)),
+                    prompt=Prompt(id=f"p{place}", messages=(Message(role="user", content=text),), language=language),
+                    responses=tuple(Response(id=f"r{each}", text=text * each) for each in range(number)),
                 )
                 for text, language in ((left, "en"), (right, "de"))
             )
@@ -204,7 +284,7 @@ def test_many_texts_of_many_short_words_are_read_quickly():
         responses=tuple(Response(id=each.id, text=f"z {each.text}") for each in cases[1].responses),
     )
     start = time.process_time()
-    for _ in range(60):
-        check.add(*cases)
+    for number in range(60):
+        check.add(*(replace(case, prompt=replace(case.prompt, id=f"p{number}")) for case in cases))
     list(check.findings(0, *cases))
     assert time.process_time() - start < 8.0, "seconds for 720 texts of 46 words"
