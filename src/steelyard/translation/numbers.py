@@ -212,22 +212,25 @@ def _is_same(value: str, other: str, source: _Numbers, target: _Numbers) -> bool
     """Return whether two values differ in multipliers or units, in the century or era of a year, or in half a day."""
     before, after = float(value), float(other)
     converted = [before * factor for factor in source.factors] + [before / factor for factor in target.factors]
-    converted += [(before - _FREEZING) / _DEGREES] if source.has_fahrenheit else []
-    if any(
-        abs(each - after) <= max(_ROUNDED * abs(after), 1.0 if source.has_fahrenheit else 0.0) for each in converted
-    ):
+    rounding = _ROUNDED * abs(after)
+    if source.has_fahrenheit:
+        converted.append((before - _FREEZING) / _DEGREES)
+        rounding = max(rounding, 1.0)
+    if any(abs(each - after) <= rounding for each in converted):
         return True
     if (is_same := _is_same_scale(value, other, source, target)) is not None:
         return is_same
-    if {len(value), len(other)} == {2, 4} or not (value.isdigit() and other.isdigit()):
-        return {len(value), len(other)} == {2, 4} and value[-2:] == other[-2:]
+    sizes = {len(value), len(other)}
+    if sizes == {2, 4}:
+        return value[-2:] == other[-2:]
+    if not (value.isdigit() and other.isdigit()):
+        return False
     apart = abs(int(value) - int(other))
-    if len(value) == len(other) == 4:
+    if sizes == {4}:
         return apart == _BUDDHIST_ERA
-    clocks = source.calendar, target.calendar
-    if apart and apart % _SWAHILI_SHIFT == 0 and (value in clocks[0].swahili_hours or other in clocks[1].swahili_hours):
-        return True
-    return min(len(value), len(other)) <= 2 and apart == 12 and max(int(value), int(other)) <= 24
+    is_swahili = value in source.calendar.swahili_hours or other in target.calendar.swahili_hours
+    is_shifted = is_swahili and apart > 0 and apart % _SWAHILI_SHIFT == 0
+    return is_shifted or (min(sizes) <= 2 and apart == 12 and max(int(value), int(other)) <= 24)
 
 
 def _is_same_scale(value: str, other: str, source: _Numbers, target: _Numbers) -> bool | None:
