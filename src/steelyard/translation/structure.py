@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, zip_longest
 from math import log
 from operator import and_
-from typing import NamedTuple
 
 from steelyard.core.text import is_same_text, normal_form, number_of
 from steelyard.translation.bench_lengths import TranslationLengths
@@ -207,35 +206,41 @@ def _is_exchanged(first: PassagePair, second: PassagePair) -> bool:
     texts = [[each.text.strip() for each in pair] for pair in (first, second)]
     if texts[0] == texts[1][::-1]:
         return True
-    codes = [[each.once(_traits).code for each in pair] for pair in (first, second)]
+    codes = [[each.once(_code) for each in pair] for pair in (first, second)]
     return bool(codes[0][0]) and codes[0][0] != codes[1][0] and codes[0] == codes[1][::-1]
 
 
-class _Traits(NamedTuple):
-    """Parts of a text that a translation keeps: numbers, names in Latin letters, code, and counts of kinds of lines."""
-
-    numbers: Counter[str]
-    names: Counter[str]
-    code: Counter[str]
-    form: tuple[int, ...]
+def _numbers(passage: Passage) -> Counter[str]:
+    return Counter(_DIGIT_RUN.findall(passage.prose))
 
 
-def _traits(passage: Passage) -> _Traits:
-    code = Counter([*map(_masked, passage.blocks), *map(_inline_form, passage.inline), *_program(passage)])
-    form = tuple(sum(pattern.match(line) is not None for line in passage.lines) for pattern in (_ITEM, _HEADING, _ROW))
-    numbers, names = Counter(_DIGIT_RUN.findall(passage.prose)), Counter(map(str.lower, _NAME.findall(passage.prose)))
-    return _Traits(numbers, names, code, (*form, len(passage.lines)))
+def _names(passage: Passage) -> Counter[str]:
+    """Return the words in Latin letters, which are names in texts of other scripts."""
+    return Counter(map(str.lower, _NAME.findall(passage.prose)))
+
+
+def _code(passage: Passage) -> Counter[str]:
+    return Counter([*map(_masked, passage.blocks), *map(_inline_form, passage.inline), *_program(passage)])
+
+
+def _form(passage: Passage) -> tuple[int, ...]:
+    """Return the numbers of list items, headings, rows of tables, and of all lines."""
+    kinds = (sum(pattern.match(line) is not None for line in passage.lines) for pattern in (_ITEM, _HEADING, _ROW))
+    return *kinds, len(passage.lines)
+
+
+_WEIGHTS = {_numbers: 2, _names: 2, _code: 4}
+"""What a translation keeps, and how much it says that a text is one."""
 
 
 def _misfit(source: Passage, target: Passage, usual: TranslationLengths) -> float:
-    """Return how badly a translation fits a source: its traits, most of all code, and its length."""
-    before, after = source.once(_traits), target.once(_traits)
-    misfit = 2 * _distance(before.numbers, after.numbers) + 2 * _distance(before.names, after.names)
-    misfit += 4 * _distance(before.code, after.code)
+    """Return how badly a translation fits a source: what it keeps, most of all code, its lines, and its length."""
+    misfit = sum(weight * _distance(source.once(read), target.once(read)) for read, weight in _WEIGHTS.items())
     # One response declines, and the other one does as it was asked.
     is_short = max(source.size, target.size) <= LONGEST_REFUSAL
     misfit += is_short and source.once(declines) != target.once(declines)
-    misfit += sum(abs(left - right) / max(left, right, 1) for left, right in zip(before.form, after.form, strict=True))
+    forms = zip(source.once(_form), target.once(_form), strict=True)
+    misfit += sum(abs(left - right) / max(left, right, 1) for left, right in forms)
     size = source.size + 1
     ratio = log((target.size + 1) / size) - usual.log_ratio
     return misfit + min(4.0, (ratio / (usual.spread_at(size) + 0.1)) ** 2 / 4)
