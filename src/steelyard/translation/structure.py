@@ -230,7 +230,7 @@ def _form(passage: Passage) -> tuple[int, ...]:
 
 
 _WEIGHTS = {_numbers: 2, _names: 2, _code: 4}
-"""What a translation keeps, and how much it says that a text is one."""
+"""Parts of a text that a translation keeps, and how much each says that a text is one."""
 
 
 def _misfit(source: Passage, target: Passage, usual: TranslationLengths) -> float:
