@@ -144,15 +144,15 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
 
 def _open_transcript(row: Row) -> PairTurns | None:
     """Return a prompt that is a transcript up to the assistant's mark, as in Dahoas/rm-static, and both answers."""
-    text, *answers = (row.value.get(key) for key in _TRL_KEYS)
-    if not isinstance(text, str) or not all(isinstance(answer, str) for answer in answers):
+    text, chosen, rejected = (row.value.get(key) for key in _TRL_KEYS)
+    if not (isinstance(text, str) and isinstance(chosen, str) and isinstance(rejected, str)):
         return None
     start = text.rstrip(" ").removesuffix(ASSISTANT_MARK)
     if not text.startswith(_TRANSCRIPT) or not text.rstrip(" ").endswith(ASSISTANT_MARK):
         return None
     # The space behind the mark is at the end of the prompt, or at the beginning of the answers.
     gap = "" if text.endswith(HUMAN.gap) else HUMAN.gap
-    return PairTurns(turns_in(start, HUMAN), *(answer_of(answer.removeprefix(gap)) for answer in answers))
+    return PairTurns(turns_in(start, HUMAN), *(answer_of(answer.removeprefix(gap)) for answer in (chosen, rejected)))
 
 
 def _is_hh_rlhf(row: JsonObject) -> bool:
