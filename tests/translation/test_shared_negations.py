@@ -62,6 +62,11 @@ def test_a_translation_that_differs_from_source_and_others_is_accused():
     assert accused(source, TRANSLATIONS | {"it": "Non arrivò tardi."}) == {"it"}
 
 
+def test_a_negation_that_all_translations_of_english_lose_accuses_each():
+    source = case("He did not arrive in time.", "en")
+    assert accused(source, TRANSLATIONS) == {*TRANSLATIONS}
+
+
 def test_a_quarter_of_translations_or_too_few_excuse_nothing():
     source = case("Non arrivò in tempo.", "it")
     three = dict(list(TRANSLATIONS.items())[:3])

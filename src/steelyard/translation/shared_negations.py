@@ -3,7 +3,8 @@
 A source negates by an idiom, or says by a verb what other languages negate: "non vedevo l'ora" is "I looked forward to
 it" in all of them. Where most translations of a sentence negate it and the source does not, or the reverse, the
 difference is the source's, and no translation is accused of it. Texts of several sentences are left out: their
-translations agree or differ in other sentences than the one in question.
+translations agree or differ in other sentences than the one in question. So are English sources: their words are known
+best, and a translator that loses a negation in all languages has to be found.
 """
 
 from collections import Counter
@@ -34,6 +35,8 @@ class SharedNegations:
     def add(self, source: Case, target: Case) -> None:
         """Take a source and one of its translations, whose responses have the same order."""
         prompt = source.prompt.id
+        if language_part(source.prompt.language) == "en":
+            return
         if prompt not in self._sources:
             read = zip(source_passages(source), _are_negated(source), strict=True)
             self._sources[prompt] = tuple(is_negated if len(each.sentences) == 1 else None for each, is_negated in read)
