@@ -112,9 +112,10 @@ def test_the_report_has_table_1_and_a_panel_for_each_grouping(file, tmp_path):
     assert overall[word("described_responses_per_prompt")] == "2.25"
     assert overall[word("described_characters_chosen")] == "8.00"
     languages = panels[word("described_by_language")]
-    assert [row[:2] for row in languages.tables[0].table.rows] == [("zh", "3"), ("en", "1")]
+    chinese, english = word("name_of_zh", "Chinese"), word("name_of_en", "English")
+    assert [row[:2] for row in languages.tables[0].table.rows] == [(chinese, "3"), (english, "1")]
     bars = languages.figure.spec["data"]["values"]
-    assert [(bar["row"], bar["number"]) for bar in bars] == [("zh", 3), ("en", 1)]
+    assert [(bar["row"], bar["number"]) for bar in bars] == [(chinese, 3), (english, 1)]
 
 
 def test_the_author_of_a_response_is_a_group(tmp_path):

@@ -52,9 +52,8 @@ def test_a_published_table_is_answered_in_a_table_and_a_broken_one_with_its_line
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["mine", "60.0", "50.0"] in lines  # the mean, and the variance 5² + 5²
-    assert (
-        "Checked 2 printed means and variances: all follow from the printed numbers, up to rounding." in result.stdout
-    )
+    checked = "Checked 2 printed means, variances and deviations: all follow from the printed numbers, up to rounding."
+    assert checked in result.stdout
     (tmp_path / "broken.csv").write_text("model,de,fr\nmine,55.0,165.0\n")
     broken = ["languages", "--table", str(tmp_path / "broken.csv"), "--out", str(tmp_path / "none")]
     result = CliRunner().invoke(build_app(), broken)
