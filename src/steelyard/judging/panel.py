@@ -31,6 +31,19 @@ def asked_settings(chat: JsonObject) -> JsonObject:
     return {key: value for key, value in chat.items() if key not in _PACE}
 
 
+def is_same_chat(chat: JsonObject, recorded: JsonObject) -> bool:
+    """Return whether a run records these settings of a chat: as they were given, or with defaults and without files."""
+    settings = asked_settings(recorded)
+    if settings == asked_settings(chat):
+        return True
+    return bool(chat) and settings == asked_settings(_filled(chat, where="chat").settings)
+
+
+def chat_files(chat: JsonObject) -> dict[str, Path]:
+    """Return the files among the settings of a chat, by setting; none where no chat is given."""
+    return _filled(chat, where="chat").files if chat else {}
+
+
 class PanelMember(Config, frozen=True):
     """One judge: its ``chat`` (``kind`` and the chat's own settings) and its ``judge`` (settings of the way of asking).
 
@@ -209,14 +222,20 @@ def choose_chat(settings: Mapping[str, object], *, where: str = "chat") -> ChatC
 
     Raises KindError for an unknown kind, ConfigError for a wrong setting, FileError for a file that does not exist.
     """
+    choice = _filled(settings, where=where)
+    for path in choice.files.values():
+        if not path.exists():
+            raise FileError("there is no such file or folder", where=str(path), do="check the path")
+    return choice
+
+
+def _filled(settings: Mapping[str, object], *, where: str) -> ChatChoice:
+    """Return the checked settings with defaults; files need not exist yet."""
     others = dict(settings)
     kind = str(others.pop("kind", DEFAULT_CHAT))
     with errors_at(where):
         checked = msgspec.to_builtins(resolve_config(load("chats", kind).Config, others, where=f"{where}.{kind}"))
     files = {key: Path(checked.pop(key)) for key in _FILES if checked.get(key)}
-    for path in files.values():
-        if not path.exists():
-            raise FileError("there is no such file or folder", where=str(path), do="check the path")
     return ChatChoice({"kind": kind, **checked}, files)
 
 

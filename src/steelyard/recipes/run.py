@@ -16,13 +16,15 @@ from steelyard.io.hashing import file_hash
 from steelyard.io.progress import log, log_error
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, RunRequest, has_replies, path_inside, read_run, read_started
 from steelyard.io.run_state import read_state
-from steelyard.judging.panel import asked_settings
+from steelyard.judging.panel import chat_files, is_same_chat
 from steelyard.recipes.preconditions import check_recipe
 from steelyard.recipes.recipe import Recipe, Reference, Step
 
 OVERVIEW_FILE = "overview.json"
 State = Literal["finished", "to run", "to go on", "waiting", "to restart", "differs", "waits"]
 _MAX_NAMED = 12
+_CHATS = ("chat", "classify")
+"""Settings of stages that are the settings of a chat."""
 
 
 class PlannedStage(NamedTuple):
@@ -130,11 +132,15 @@ def _difference(run: Run | RunRequest, step: Step, recipe: Recipe, out: Path) ->
     if run.stage.split(".")[0] != step.call.verb:
         return f"the folder holds a run of {run.stage}"
     config: JsonObject = msgspec.json.decode(msgspec.json.encode(step.config))
-    if isinstance(chat := config.get("chat"), dict):
-        config["chat"] = asked_settings(chat)
     # Under the name of an input a run records that input, not the setting of that name.
     comparable = config.keys() & run.config.keys() - step.call.inputs.keys()
-    changed = [key for key in config if key in comparable and run.config[key] != config[key]]
+    changed = [
+        key
+        for key in config
+        if key in comparable
+        and run.config[key] != config[key]
+        and not (key in _CHATS and is_same_chat(config[key], run.config[key]))
+    ]
     if changed:
         return f"other settings: {', '.join(changed)}"
     known = {recorded.sha256 for recorded in run.inputs.values()}
@@ -143,6 +149,10 @@ def _difference(run: Run | RunRequest, step: Step, recipe: Recipe, out: Path) ->
         # A name that is not a path (a kind of model, a hub name) has no content to compare.
         if any(file_hash(file) not in known for file in step.files(key, path)):
             return f"another content of {key}: {reference.text}"
+    for key in comparable & {*_CHATS}:
+        for name, path in chat_files(config[key]).items():
+            if not path.exists() or file_hash(path) not in known:
+                return f"another content of {key}.{name}: {path}"
     return _live_difference(known, step, recipe, out)
 
 
