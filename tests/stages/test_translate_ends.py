@@ -108,6 +108,17 @@ def test_a_ceiling_of_cost_needs_a_price(cases, tmp_path):
     assert not server.questions
 
 
+@pytest.mark.parametrize("price", [None, (1.0, 2.0)])
+def test_a_program_that_translates_has_no_ceiling_of_cost(cases, tmp_path, price):
+    started = tmp_path / "started"
+    settings = Config(source="ru", to=("uk",), chat=program(tmp_path, f"touch {started}; cat"), price=price)
+    with pytest.raises(ConfigError, match="apertium has no price by tokens") as raised:
+        translate(cases, tmp_path / "out", settings, max_cost=5.0)
+    assert raised.value.do == "leave out max_cost, or limit the time: max_hours=N"
+    assert not started.exists()
+    assert not (tmp_path / "out").exists()
+
+
 def test_sampling_has_the_ceilings_too(cases, tmp_path):
     plan = tmp_path / "plan.toml"
     with chatting("Well.") as server:

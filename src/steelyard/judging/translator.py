@@ -9,7 +9,7 @@ from typing import NamedTuple
 from steelyard.core.errors import ConfigError
 from steelyard.core.languages import english_name, language_key, language_named, nearest_languages
 from steelyard.core.protocols import TranslationEngine
-from steelyard.core.remedies import CODE, KIND, Advice, Remedy
+from steelyard.core.remedies import CODE, KIND, NUMBER, Advice, Remedy
 from steelyard.core.types import Case, JsonObject, Meta
 from steelyard.judging.asking import PricedChat
 from steelyard.judging.panel import ChatChoice, asked_settings, build_chat, choose_chat
@@ -59,6 +59,13 @@ class TranslatorChoice(NamedTuple):
     def inputs(self) -> dict[str, Path]:
         """Return the files among the settings by role."""
         return {f"chat.{key}": path for key, path in self.chat.files.items()}
+
+    def check_has_paid_tokens(self) -> None:
+        """Raise ConfigError for a ceiling of cost on a program that translates: its replies have no price by tokens."""
+        if isinstance(build_chat(self.chat), TranslationEngine):
+            problem = f"{self.chat.settings['kind']} has no price by tokens"
+            do = Advice("leave out ", Remedy("max_cost"), ", or limit the time: ", Remedy("max_hours", NUMBER))
+            raise ConfigError(problem, where="max_cost", do=do)
 
     def build(
         self,

@@ -160,6 +160,8 @@ def translate(
         settings["chat"] = choice.settings()
         inputs |= choice.inputs()
     ceilings = Ceilings(max_cost, max_failed, max_hours)
+    if choice is not None and max_cost is not None:
+        choice.check_has_paid_tokens()
     ceilings.check(Advice("say ", Remedy("price", [1.0, 2.0])) if config.price is None else None)
     batches = check_batch_options(
         batch, out, ceilings, release=release_batch, any_model=any_batch_model, most_failed=config.allow_failed
