@@ -124,6 +124,8 @@ BROKEN = {
     "model,de,fr\nm,50,60\n": (
         "the column 'de' is unknown\n.*\n  do: numbers by language: steelyard languages with table=FILE"
     ),
+    "model,type,avg,easy_de_en\nm,generative,50,60\n": "\n  do: numbers by language: steelyard languages",
+    "model,chat,chat_hard\nm,-1,-2\n": "\n  do: numbers by language: steelyard languages",
     "model,type\nm,generative\n": "t.csv:1: no column has values",
     "model,rewardbench\nm,good\n": "t.csv:2: rewardbench is 'good'\n  allowed: a number",
     "model,rewardbench\nm,93.8%\nn,93.8\n": "t.csv:3: rewardbench is '93.8' without the sign %",

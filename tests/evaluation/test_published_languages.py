@@ -185,6 +185,11 @@ BROKEN = {
     "": "empty",
     "model,de,fr\n": "header and no rows",
     "label,de,fr\nm,1,2\n": r"table.csv:1: no column has the names of the models",
+    "training_data,rewardbench,overall\nm,0.5,0.6\n": (
+        r"table.csv:1: the column 'rewardbench' is of a benchmark.*\n  do: numbers by benchmark: steelyard leaderboard"
+    ),
+    "dataset,language,Open_Accuracy\nd,zh,0.5\ne,zh,0.6\n": r"numbers by benchmark: steelyard leaderboard with table=",
+    "model,de,rewardbench\nm,50,60\n": r"the column 'rewardbench' is unknown",
     "language,m\nde,50\nKlingon,40\nfr,60\n": r"table.csv:3: 'Klingon' is not a known language",
     "model,language,score\nm,de,50\nm,fr,60\n": r"the column 'language' is unknown\n.*\n  do: write a column for each",
     "language,m\nde,50\nfr,x\n": r"table.csv:3: fr is 'x'",

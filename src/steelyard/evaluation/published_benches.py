@@ -14,7 +14,6 @@ from steelyard.core.plugins import kinds
 from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable, lacking_benches
 from steelyard.evaluation.benches import CASE_KINDS
-from steelyard.evaluation.language_groups import known_languages
 from steelyard.evaluation.language_table import NO_ITEMS
 from steelyard.evaluation.printed_numbers import plain_cell
 from steelyard.evaluation.printed_tables import (
@@ -31,6 +30,7 @@ from steelyard.evaluation.printed_tables import (
     printed_table,
     rows_of_table,
 )
+from steelyard.evaluation.published_columns import is_by_language
 from steelyard.plugins.benches.subset_benches import CHEEMS_PUBLISHED
 from steelyard.statistics.intervals import Estimate
 
@@ -101,7 +101,7 @@ def _columns(names: Sequence[str], place: Place) -> dict[str, BenchColumn]:
     if unknown:
         allowed = choices(unknown[0], (*_NAMES, *KIND_COLUMNS, _LANGUAGE, *known))
         of_languages = Advice("numbers by language: ", Command("languages", (), (Remedy("table", FILE),)))
-        do = of_languages if known_languages(unknown) else None
+        do = of_languages if any(map(is_by_language, unknown)) else None
         raise RecordError(f"the column {unknown[0]!r} is unknown", where=place, allowed=allowed, do=do)
     if not values:
         raise RecordError("no column has values", where=place, allowed=choices("", known))

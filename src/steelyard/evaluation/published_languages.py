@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from steelyard.core.errors import EvidenceError, Place, RecordError, choices
 from steelyard.core.languages import english_name, language_key
 from steelyard.core.names import name_key
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.evaluation.language_groups import baseline_of, compared_languages, english_of, kin_of
 from steelyard.evaluation.language_table import (
     AveragedOver,
@@ -46,6 +47,7 @@ from steelyard.evaluation.printed_tables import (
     printed_table,
     rows_of_table,
 )
+from steelyard.evaluation.published_columns import is_by_bench, is_by_language
 from steelyard.plugins.benches.rewardbench import SECTIONS
 from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS, translation_subset
 from steelyard.statistics.intervals import Estimate
@@ -200,7 +202,9 @@ def _slips_of_averages(table: _Table) -> Iterator[Slip]:
 
 
 def _read(path: Path, languages: Sequence[str] | None, baseline: str | None) -> _Table:
-    rows = _rows_of_models(rows_of_table(path, (*KIND_COLUMNS, *AVERAGES, *_VARIANCE, *_DEVIATION)))
+    rows = rows_of_table(path, (*KIND_COLUMNS, *AVERAGES, *_VARIANCE, *_DEVIATION))
+    _check_has_no_benches(rows[0])
+    rows = _rows_of_models(rows)
     names = tuple(rows[0].value)
     header = _select(_header(names, rows[0]), languages, baseline, str(path))
     value = NumberRule(-100.0, allowed="-100 to 100, or shares") if header.of == "sections" else NumberRule()
@@ -228,6 +232,15 @@ def _read(path: Path, languages: Sequence[str] | None, baseline: str | None) -> 
         do = "write how far each model is above its score in English, negative where it is below"
         raise EvidenceError(problem, where=Place(str(path), 1), do=do)
     return _Table(header, models, next(iter(averages), None), printed)
+
+
+def _check_has_no_benches(first: TableRow) -> None:
+    """Raise RecordError for a table of benches, with the verb that reads it."""
+    benches = [name for name in first.value if is_by_bench(name)]
+    if benches and not any(is_by_language(name) for name in first.value):
+        problem = f"the column {benches[0]!r} is of a benchmark, and none is of a language"
+        do = Advice("numbers by benchmark: ", Command("leaderboard", (), (Remedy("table", FILE),)))
+        raise RecordError(problem, where=Place(first.place.file, 1), do=do)
 
 
 def _rows_of_models(rows: list[TableRow]) -> list[TableRow]:
