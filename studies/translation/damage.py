@@ -49,6 +49,11 @@ _INSERTED = {
     "tl": "hindi wala", "sw": "hakuna si", "ht": "pa_te pa_janm",
 }  # fmt: skip
 """Words of negation that are added, of each language the most usual ones."""
+_PREFIX = re.compile(
+    r"(?:non|no|não|nicht|niet|nie|ne|ei|epä|mitte|nem|tidak|tak|bukan|không|hindi|icke|ikke|μη|не|غير|غیر|نا|אי|गैर"
+    r"|非|不为|不為)[ -]?",
+    re.IGNORECASE,
+)
 _LEFTOVERS = (
     ("", "<|im_end|>"), ("[INST] ", " [/INST]"), ("Here is the translation:\n\n", ""), ("Translation: ", ""),
     ("", "</s>"),
@@ -167,6 +172,26 @@ def plant_lost_negation(source: Passage, target: Passage, rng: Rng, others: list
     return None
 
 
+def plant_lost_prefix(source: Passage, target: Passage, rng: Rng, others: list[str]) -> str | None:
+    """A property such as "non-empty" without its prefix, or its sentence without its only word of negation."""
+    ours, theirs = negations(target.code), negations(source.code)
+    if ours is None or theirs is None:
+        return None
+    for before, after in zip(source.sentences, target.sentences, strict=False):
+        if not proofs(before, theirs, ("prefixed",)) or after not in target.text:
+            continue
+        prefixed, words = proofs(after, ours, ("prefixed",)), proofs(after, ours)
+        if not prefixed and len(words) != 1:
+            continue
+        changed = f" {after} "
+        for match in reversed(prefixed[:1] or proofs(after, ours, ("proof", "concord"))):
+            rest = _PREFIX.sub("", match[0].strip(), count=1) if prefixed else ""
+            changed = f"{changed[: match.start()]}{rest}{changed[match.end() :]}"
+        changed = changed.strip()
+        return target.text.replace(after, changed[:1].upper() + changed[1:], 1)
+    return None
+
+
 def plant_negation(source: Passage, target: Passage, rng: Rng, others: list[str]) -> str | None:
     """A word of negation after the first word of a sentence whose source has none."""
     ours, theirs = negations(target.code), negations(source.code)
@@ -250,6 +275,7 @@ PLANTS: dict[str, tuple[str, Plant]] = {
     "cut off": ("truncated", plant_cut),
     "number changed": ("number", plant_number),
     "negation lost": ("negation", plant_lost_negation),
+    "prefix lost": ("negation", plant_lost_prefix),
     "negation added": ("negation", plant_negation),
     "code changed": ("code", plant_code),
     "lines joined": ("structure", plant_lines),

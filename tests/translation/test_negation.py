@@ -75,3 +75,40 @@ def test_right_translations_of_any_source_have_no_finding(before, source, after,
 )
 def test_lost_and_added_negations_of_any_source_are_found(before, source, after, target):
     assert negation(case(before, source), case(after, target))
+
+
+@each(
+    ("before", "source", "after", "target"),
+    [
+        ("Sort a non-empty list.", "en", "Ordena una lista vacía.", "es"),
+        ("Take a nonnegative number.", "en", "Nimm eine negative Zahl.", "de"),
+        ("The sum is non-zero.", "en", "Сумма нулевая.", "ru"),
+        ("Nimm eine nicht negative Zahl.", "de", "Take a negative number.", "en"),
+        ("Toma un número no negativo.", "es", "Prends un nombre négatif.", "fr"),
+        ("输入非负整数。", "zh", "Enter a negative integer.", "en"),
+        ("Дан непустой список.", "ru", "Given is an empty list.", "en"),
+        ("Diberikan senarai tidak kosong.", "ms", "Gegeben ist eine leere Liste.", "de"),
+        ("Sort a list. It is not sorted. The list is non-empty.", "en", "排序列表。它没有排序。列表为空。", "zh"),
+    ],
+)
+def test_a_property_that_lost_its_prefix_is_found(before, source, after, target):
+    assert negation(case(before, source), case(after, target))
+
+
+@each(
+    ("before", "source", "after", "target"),
+    [
+        ("Sort a non-empty list.", "en", "Ordena una lista que no esté vacía.", "es"),
+        ("Sort a non-empty list.", "en", "对非空列表排序。", "zh"),
+        ("Sort a non-empty list.", "en", "Boş olmayan bir listeyi sırala.", "tr"),
+        ("Take a non-negative number.", "en", "Vezmi nezáporné číslo.", "cs"),
+        ("Take a non-negative number.", "en", "Візьми невід'ємне число.", "uk"),
+        ("Take a non-negative number.", "en", "음이 아닌 수를 고르세요.", "ko"),
+        ("输入非负整数。", "zh", "Enter a nonnegative integer.", "en"),
+        ("The list is never empty.", "en", "La liste est non vide.", "fr"),
+        # Other words with "non-" have names that negate nothing.
+        ("He read a non-fiction book in a non-stick pan.", "en", "Er las ein Sachbuch in einer Pfanne.", "de"),
+    ],
+)
+def test_a_property_that_is_negated_in_any_way_is_kept(before, source, after, target):
+    assert not negation(case(before, source), case(after, target))

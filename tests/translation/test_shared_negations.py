@@ -95,3 +95,15 @@ def test_the_verb_accuses_translations_of_no_negation_by_which_their_source_alon
     translate(tmp_path / "cases.jsonl", tmp_path / "out", Config(check_only=True, source="it"))
     rows = map(json.loads, (tmp_path / "out" / FINDINGS_FILE).read_text(encoding="utf-8").splitlines())
     assert [(row["language"], row["place"]) for row in rows if row["kind"] == "negation"] == [("de", "response a")]
+
+
+def test_a_prefix_that_one_translation_lost_is_its_fault_where_others_use_words():
+    source = case("Give me a non-empty list.", "en")
+    translations = {
+        "ja": "空でないリストをください。",
+        "ko": "비어 있지 않은 목록을 주세요.",
+        "bn": "এমন একটি তালিকা দাও যা খালি নয়।",
+        "hi": "मुझे एक सूची दो जो खाली नहीं है।",
+        "de": "Gib mir eine leere Liste.",
+    }
+    assert accused(source, translations) == {"de"}

@@ -46,6 +46,7 @@ class DamageTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     concord: dict[str, str]
     neutral: dict[str, str]
     idioms: dict[str, str]
+    prefixed: dict[str, str]
     otherwise: dict[str, str]
     only: dict[str, str]
     currencies: dict[str, str]

@@ -2,7 +2,8 @@
 
 Languages negate by other means than words of negation: by prefixes, verbs such as "lack", or not at all. A negation is
 lost where the source has a word of negation and the translation has none, nor more idioms and words such as "without"
-than the source; also where the whole text has fewer words of negation than the source has. It is added where the
+than the source; also where the whole text has fewer words of negation than the source has, and where a property such
+as "non-empty" has no word of negation of any kind beside it in the translation. It is added where the
 translation has one and the source has none, unless the source has more idioms and words such as "without" or "refuse"
 than the translation. Sentences are compared one by one, aligned by their lengths where their numbers differ. Languages
 without a table of words are not checked.
@@ -33,8 +34,9 @@ class Negations(NamedTuple):
 
     ``proof``: a word that proves a negation. ``concord``: one that accompanies such a word and negates nothing more,
     as in "no vio nada". ``near``: one such as "without" or "refuse". ``idiom``: a phrase with a word of negation that
-    negates nothing. ``if_not`` and ``otherwise``: phrases for "otherwise", with and without a word of negation.
-    ``neutral``: a word that only looks like one of these, as "und" like one with "un-".
+    negates nothing. ``prefixed``: a property such as "non-empty". ``if_not`` and ``otherwise``: phrases for
+    "otherwise", with and without a word of negation. ``neutral``: a word that only looks like one of these, as "und"
+    like one with "un-".
     """
     only: re.Pattern[str] | None
     """Words for "only", which an idiom such as "not only" turns into their reverse."""
@@ -44,13 +46,14 @@ class Negations(NamedTuple):
 def negations(language: str) -> Negations | None:
     """Return the patterns of a language's negations, over folded text; null where no table has them."""
     table, verdicts = damage_table(), language_words().get(language)
-    neutral, idioms, proof, concord, near, only, otherwise = (
+    neutral, idioms, prefixed, proof, concord, near, only, otherwise = (
         [phrase.replace("_", " ").replace("…", GAP) for phrase in each.get(language, "").split()]
         for each in (
-            *(table.neutral, table.idioms, table.negation, table.concord, table.negative, table.only),
-            table.otherwise,
+            *(table.neutral, table.idioms, table.prefixed, table.negation, table.concord, table.negative),
+            *(table.only, table.otherwise),
         )
     )
+    prefixed = [phrase.replace(" ", join) for phrase in prefixed for join in (" ", "-", "")]
     if verdicts is not None:
         words = [prefix + word for prefix in ("", *verdicts.prefixes) for word in verdicts.negation]
         proof, near, idioms = (
@@ -66,7 +69,7 @@ def negations(language: str) -> Negations | None:
     is_negated = re.compile(f"{start}{any_of(map(fold, proof))}{end}").search
     if_not = [phrase for phrase in otherwise if is_negated(fold(phrase))]
     # The first role that has a word takes it.
-    roles = {"neutral": neutral, "idiom": idioms, "if_not": if_not, "otherwise": otherwise}
+    roles = {"neutral": neutral, "prefixed": prefixed, "idiom": idioms, "if_not": if_not, "otherwise": otherwise}
     roles |= {"proof": proof, "concord": concord, "near": near}
     patterns = {name: any_of(set(map(fold, words))) for name, words in roles.items() if words}
     if is_inside:
@@ -95,6 +98,8 @@ class _Sentence(NamedTuple):
     """The number of words such as "without"."""
     idioms: int
     concord: int
+    prefixed: int
+    """The number of idioms that are properties such as "non-empty"."""
     if_not: int
     otherwise: int
     not_only: bool
@@ -121,7 +126,7 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
     if source_words is None or target_words is None or pair.source.code == pair.target.code:
         return
     source, target = pair.source.sentences, pair.target.sentences
-    if not any(each.proof or each.if_not for each in pair.source.once(_read_each)) and not any(
+    if not any(each.proof or each.if_not or each.prefixed for each in pair.source.once(_read_each)) and not any(
         each.proof or each.if_not or each.not_only for each in pair.target.once(_read_each)
     ):
         return
@@ -140,6 +145,8 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
         # Words that may be a negation in the other language, or none: an idiom, or a word such as "without".
         excuses = before.near + before.idioms
         is_lost = before.proof and not after.proof and after.num_words <= excuses
+        # A property such as "non-empty" is its reverse where nothing at all is negated.
+        is_lost = is_lost or (before.prefixed and not after.num_words)
         is_added = after.proof and not before.proof and after.near + after.idioms >= excuses + before.concord
         is_reversed = (
             after.not_only
@@ -180,8 +187,9 @@ def _read(sentence: str, language: str) -> _Sentence:
         proof=roles.count("proof"),
         is_doubled=language in _DOUBLED,
         near=roles.count("near"),
-        idioms=roles.count("idiom"),
+        idioms=roles.count("idiom") + roles.count("prefixed"),
         concord=roles.count("concord"),
+        prefixed=roles.count("prefixed"),
         if_not=roles.count("if_not"),
         otherwise=roles.count("otherwise"),
         not_only=words.only is not None

@@ -55,9 +55,13 @@ class SharedNegations:
 
 
 def _are_negated(case: Case) -> tuple[bool | None, ...]:
-    """Return whether each text has a word that proves a negation; null in a language without a table of words."""
+    """Return whether each text has a word that proves a negation, or a property such as "non-empty".
+
+    Null in a language without a table of words.
+    """
     words = negations(language_part(case.prompt.language))
     texts = (prompt_text(case), *map(response_text, case.responses))
     if words is None:
         return (None,) * len(texts)
-    return tuple(any(match.lastgroup == "proof" for match in words.roles.finditer(f" {fold(each)} ")) for each in texts)
+    found = (words.roles.finditer(f" {fold(each)} ") for each in texts)
+    return tuple(any(match.lastgroup in {"proof", "prefixed"} for match in each) for each in found)
