@@ -98,12 +98,12 @@ def test_the_verb_accuses_translations_of_no_negation_by_which_their_source_alon
 
 
 def test_a_prefix_that_one_translation_lost_is_its_fault_where_others_use_words():
-    source = case("Give me a non-empty list.", "en")
+    source = case("Gib mir eine nicht leere Liste.", "de")
     translations = {
         "ja": "空でないリストをください。",
         "ko": "비어 있지 않은 목록을 주세요.",
         "bn": "এমন একটি তালিকা দাও যা খালি নয়।",
         "hi": "मुझे एक सूची दो जो खाली नहीं है।",
-        "de": "Gib mir eine leere Liste.",
+        "fr": "Donne-moi une liste vide.",
     }
-    assert accused(source, translations) == {"de"}
+    assert accused(source, translations) == {"fr"}
