@@ -63,5 +63,5 @@ def _are_negated(case: Case) -> tuple[bool | None, ...]:
     texts = (prompt_text(case), *map(response_text, case.responses))
     if words is None:
         return (None,) * len(texts)
-    found = (words.roles.finditer(f" {fold(each)} ") for each in texts)
-    return tuple(any(match.lastgroup in {"proof", "prefixed"} for match in each) for each in found)
+    matches = (words.roles.finditer(f" {fold(each)} ") for each in texts)
+    return tuple(any(match.lastgroup in {"proof", "prefixed"} for match in each) for each in matches)
