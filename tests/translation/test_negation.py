@@ -2,24 +2,9 @@
 
 import pytest
 
-from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.translation.bench_lengths import LengthLimits
-from steelyard.translation.damage import find_damage
+from negated_cases import case, negation
 
 each = pytest.mark.parametrize
-NO_BENCH = LengthLimits(pairs={})
-
-
-def case(text, language, *, response="1"):
-    message = Message(role="user", content=text)
-    return Case(
-        prompt=Prompt(id="p", messages=(message,), language=language), responses=(Response(id="a", text=response),)
-    )
-
-
-def negation(source, target):
-    found = find_damage(source, target, limits=NO_BENCH, languages=None)
-    return [each for each in found if each.kind == "negation"]
 
 
 @each(

@@ -2,28 +2,11 @@
 
 import json
 
-from steelyard.core.types import Case, Message, Prompt, Response
+from negated_cases import case, negation
 from steelyard.io.cases import write_cases
 from steelyard.judging.translation_run import FINDINGS_FILE
 from steelyard.stages.translate import Config, translate
-from steelyard.translation.bench_lengths import LengthLimits
-from steelyard.translation.damage import find_damage
 from steelyard.translation.shared_negations import SharedNegations
-
-NO_BENCH = LengthLimits(pairs={})
-
-
-def case(text, language, *, response="1"):
-    message = Message(role="user", content=text)
-    return Case(
-        prompt=Prompt(id="p", messages=(message,), language=language), responses=(Response(id="a", text=response),)
-    )
-
-
-def negation(source, target):
-    found = find_damage(source, target, limits=NO_BENCH, languages=None)
-    return [each for each in found if each.kind == "negation"]
-
 
 TRANSLATIONS = {
     "de": "Er kam zu spät.",
